@@ -1,4 +1,4 @@
-"""Activations that end a product or a convolution, with numbers other than their defaults."""
+"""Activations that end a product or a convolution, with other numbers than their defaults."""
 
 import math
 from collections.abc import Callable
@@ -58,7 +58,7 @@ def _twice(x: Array, w: Array, bias: Array) -> Array:
     return pieces.reshape(n, h * kh, width * kw, m) + bias
 
 
-# operator: (inputs, attributes, the sum); of one element at a time (11 columns) and of four
+# operator: (inputs, attributes, the sum); for one element at a time (11 columns) and for four
 _HOSTS: dict[str, tuple[list[Any], dict[str, Any], Callable[..., Array]]] = {
     "MatMul": ([r(2, 7, 5), r(5, 11), r(11)], {}, lambda a, b, bias: a @ b + bias),
     "Gemm": ([r(7, 8), r(12, 8), r(12)], {"transB": 1}, lambda a, b, bias: a @ b.T + bias),
@@ -87,7 +87,7 @@ def _ended(op: str, activation: str) -> Case:
     return Case(op, inputs, {**attributes, **extra}, expected, tolerance="normal", domain=domain)
 
 
-# Every function one element at a time and four at a time; that all hosts read their numbers alike shows with a few.
+# Every function one element at a time and four at a time; a few show that all hosts read their numbers alike.
 _ALL = ("MatMul", "Conv")
 _FEW = ("Clip", "Selu", "Celu", "ThresholdedRelu", "Shrink")
 

@@ -1,4 +1,4 @@
-"""One line of an operator's table: inputs, attributes, and where the expectation comes from."""
+"""One row of an operator's table: inputs, attributes, and the source of the expectation."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from onnx.reference import ReferenceEvaluator
 from unsigned_weights import unsigned_weights
 
 MICROSOFT = "com.microsoft"
-#: (absolute, relative), by the word that a case says.
+#: (absolute, relative), by the case's word.
 TOLERANCES = {"exact": (0.0, 0.0), "tight": (1e-6, 4e-6), "normal": (1e-5, 2e-5), "loose": (1e-3, 1e-3)}
 
 
 @dataclass(frozen=True)
 class Random:
-    """Random numbers, the same in every run: normally distributed floats, whole numbers below 100, or truths."""
+    """Random numbers, the same in every run: normally distributed floats, whole numbers below 100, or bools."""
 
     shape: tuple[int, ...]
     dtype: str = "float32"
@@ -64,16 +64,16 @@ class Case:
 
     Attributes:
         op: The operator.
-        inputs: None where an optional input is omitted.
+        inputs: None for an omitted optional input.
         attributes: As in the newest opset.
-        expected: A function of the inputs that gives the output or a tuple of them; by default onnxruntime is asked,
-            and "onnx" asks ONNX's reference implementation.
-        outputs: How many.
+        expected: A function from the inputs to the output or a tuple of outputs; by default onnxruntime is run, and
+            "onnx" runs ONNX's reference implementation.
+        outputs: Number of outputs.
         tolerance: A word of TOLERANCES.
-        host: Indices of host inputs where they differ from the operator's declaration.
-        same: Inputs that are the very tensor of another one.
-        signs: Whether zeros have the expectation's signs.
-        name: Added to the id, where inputs and attributes do not tell cases apart.
+        host: Indices of host inputs that differ from the operator's declaration.
+        same: Inputs that are the same tensor as another one.
+        signs: True if zeros must have the expectation's signs.
+        name: Added to the id, if inputs and attributes do not distinguish cases.
     """
 
     op: str
@@ -96,7 +96,7 @@ class Case:
         return ":".join([self.op, *parts, *([self.name] if self.name else [])])
 
     def arrays(self) -> list[np.ndarray | None]:
-        """The inputs; random ones depend on the case's id alone."""
+        """The inputs; random ones depend only on the case's id."""
         seed = zlib.crc32(self.id.encode())
         made = [x.make(seed + k) if isinstance(x, Random) else x for k, x in enumerate(self.inputs)]
         return [made[self.same.get(k, k)] for k in range(len(made))]
@@ -131,7 +131,7 @@ class Case:
 
 
 def check_signs(case: Case, actual: np.ndarray, wanted: np.ndarray) -> None:
-    """Compare zeros by their signs, where the case asks for it."""
+    """Compare zeros by their signs, if the case requires it."""
     if case.signs:
         zeros = wanted == 0
         np.testing.assert_array_equal(np.signbit(actual[zeros]), np.signbit(wanted[zeros]), err_msg="signs of zeros")

@@ -1,4 +1,4 @@
-"""Operators on images whose channels come last, as the layout pass makes them."""
+"""Operators on channels-last images, in the layout pass's form."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Operators that read and write columns of wider tensors, as the compiler makes them of Concat and Split."""
+"""Operators that read and write columns of wider tensors, which the compiler makes from Concat and Split."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -41,14 +41,14 @@ def columns(
         made[..., first : first + y.shape[-1]] = y
         return made
 
-    # Winograd's way, which large images go, rounds more.
+    # Winograd's algorithm, used for large images, rounds more.
     tolerance: Any = "loose" if op == "Conv" and isinstance(inputs[0], Random) and inputs[0].shape[1] > 8 else "normal"
     domain = "" if op in ("Resize", "Concat") else NHWC
     return Case(op, inputs, {**kept, **given}, expected, domain=domain, tolerance=tolerance, same=same or {})
 
 
 def conv(inputs: Sequence[Input], channels: int, outputs: int, size: int = 1, *, group: int = 1, **given: Any) -> Case:
-    """X, and maybe Z and the tensor to write into; weights and a bias come between."""
+    """X, and optionally Z and the tensor to write into; weights and a bias are in between."""
     x, *rest = inputs
     residual = len(rest) > 0 and rest[0] is not None
     kept: dict[str, Any] = {"pads": [size // 2] * 4, **epilogue("Relu", residual="first" if residual else None)}
@@ -62,7 +62,7 @@ X = r(1, 6, 5, 24)
 Y = r(1, 6, 5, 20)
 DEEP = r(1, 6, 5, 400)
 TALL = r(1, 66, 62, 48)  # large enough for Winograd's
-OWN = {"same": {3: 4}}  # the residual is in what is written into
+OWN = {"same": {3: 4}}  # the residual is in the tensor to write into
 ALL = {"same": {0: 4, 3: 4}}  # x, too
 CASES = [
     conv([X], 8, 12, x_columns=[4, 8]),

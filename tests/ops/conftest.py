@@ -15,7 +15,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "web/test/kernel_page")]
 
 @pytest.fixture(scope="session")
 def kernel_page() -> Iterator[Any]:
-    """Run kernels in a page of the shared kind: `KernelPage.run`."""
+    """Run kernels in a shared page: `KernelPage.run`."""
     from run import KernelPage
 
     with KernelPage() as page:

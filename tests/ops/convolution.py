@@ -16,7 +16,7 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-#: Of com.microsoft's FusedConv, with numbers other than the functions' own.
+#: For com.microsoft's FusedConv, with other numbers than the functions' defaults.
 FUSED: dict[str, dict[str, list[float]]] = {
     **{name: {} for name in ("Relu", "Sigmoid", "Tanh")},
     "LeakyRelu": {"activation_params": [0.3]},
@@ -41,7 +41,7 @@ def _both(
     activation: str = "",
     residual: bool = False,
 ) -> list[Case]:
-    """The node as it is, and channels last with its weights as they are and packed.
+    """The unchanged node, and channels last with its weights unchanged and packed.
 
     `x`, `w`: shapes as in ONNX. Packed weights are [kh, kw, channels, outputs] for both operators.
     """
@@ -133,7 +133,7 @@ CASES = [
         (5, 6, 3, 3),
         {**K3, "strides": [2, 2], "pads": [1, 1, 1, 1], "output_padding": [1, 1]},
     ),
-    # As large as if its windows tiled it, but shifted.
+    # With the size of tiling windows, but shifted.
     *_both(
         "ConvTranspose",
         (1, 4, 3, 4),
@@ -150,7 +150,7 @@ CASES = [
         {"kernel_shape": [3, 2], "strides": [1, 3], "pads": [1, 0, 0, 1], "group": 2},
     ),
     *_both("ConvTranspose", (1, 4, 7, 6), (4, 4, 3, 3), {**K3, "strides": [2, 2], "output_shape": [15, 13]}),
-    # Pads of an odd sum, which output_shape leaves to be split.
+    # Pads with an odd sum, which output_shape splits.
     *(
         case
         for auto in ("NOTSET", "SAME_UPPER", "SAME_LOWER")

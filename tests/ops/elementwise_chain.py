@@ -20,7 +20,7 @@ def _celu(x: Array) -> Array:
 
 
 def _thresholded(x: Array) -> Array:
-    """Shrunk by 0.1 beyond 0.3, and nothing up to 0.5."""
+    """Reduced by 0.1 beyond 0.3, and zero up to 0.5."""
     shrunk = np.where(x > 0.3, x - 0.1, np.where(x < -0.3, x + 0.1, 0))
     return np.where(shrunk > 0.5, shrunk, 0)
 
@@ -48,7 +48,7 @@ def _reduced(
     finish: str = "",
     ending: Callable[[Array], Array] = lambda x: x,
 ) -> Case:
-    """`expected` gives what is reduced, `ending` is what becomes of that."""
+    """`expected` returns the values to reduce, `ending` the result from the reduced ones."""
     attributes: dict[str, Any] = {"program": program, "reduction": reduction, "axes": list(axes), "keepdims": keep}
     attributes |= {"finish": finish} if finish else {}
     kind: Callable[..., Any] = {

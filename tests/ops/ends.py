@@ -1,4 +1,4 @@
-"""Products with epilogues of more than one step, on every way that kernels compute them."""
+"""Products with epilogues of more than one step, in every form that kernels compute."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from channels_last import NHWC, moved
 from epilogues import epilogue
 
 Array = np.ndarray[Any, np.dtype[Any]]
-# name: (function, its parameters, where a residual is added, a number that is added)
+# name: (function, its parameters, place of a residual, added number)
 ENDS: dict[str, tuple[str, list[float], Any, float | None]] = {
     "sum": ("", [], "first", None),
     "relu, sum": ("Relu", [], "last", None),

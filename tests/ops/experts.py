@@ -1,4 +1,4 @@
-"""Products with the experts that each row was given to."""
+"""Products with the experts to which each row is assigned."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ EXPERTS, TOKENS = 4, 9
 
 
 def _choices(each: int) -> np.ndarray:
-    """The third expert is nobody's; the others have few rows or many."""
+    """No row uses the third expert; the others have few rows or many."""
     drawn = np.random.default_rng(each).choice([0, 1, 1, 1, 1, 3], (TOKENS, each))
     return drawn.astype(np.int32)
 
 
 def _exact_rows(rows: int, k: int, block: int) -> np.ndarray:
-    """Rows that the kernel for bytes in blocks, which rounds each block to 8 bits on wasm, does not change."""
+    """Rows that the kernel for bytes in blocks, which rounds each block to 8 bits on wasm, leaves unchanged."""
     drawn = np.random.default_rng(k).integers(-127, 128, (rows, k // block, block)).astype(np.float32)
     drawn[:, :, 0] = 127
     return drawn.reshape(rows, k) / 64

@@ -75,7 +75,7 @@ def _packed(
 
 
 def _conv(activation: Callable[[Array], Array], last: bool = False, offset: float = 0.0) -> Callable[..., Array]:
-    """A 1x1 convolution of channels-last images, its end after it."""
+    """A 1x1 convolution of channels-last images, followed by its end."""
 
     def compute(x: Array, w: Array, bias: Array | None = None, z: Array | None = None) -> Array:
         sums = x @ w[0, 0] + (0 if bias is None else bias)
@@ -106,7 +106,7 @@ def _unseen(queries: int) -> Array:
 
 
 def _kept(*shape: int) -> Array:
-    """Truths, of which the last row has none."""
+    """Bools, all false in the last row."""
     kept = np.random.default_rng(3).random(shape) < 0.5
     kept[..., -1:, :] = False
     return kept

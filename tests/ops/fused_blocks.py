@@ -1,4 +1,4 @@
-"""Products with weights of few bits, and what passes add to them: a normalization, an epilogue, a gate, a residual."""
+"""Products with weights of few bits, with passes' additions: a normalization, an epilogue, a gate, a residual."""
 
 from collections.abc import Callable
 from typing import Any
@@ -70,7 +70,7 @@ def _product(
     return Case("MatMulNBits", inputs, attributes, expected, domain=MICROSOFT, tolerance="normal", name=name)
 
 
-#: One row, a few and many, which are computed by three kernels; k with and without whole loads, short and long.
+#: One row, a few and many, for three kernels; k with and without whole loads, short and long.
 _SHAPES = {(1, 512, 4, 32): "gate,residual,norm", (1, 72, 4, 16): "", (5, 520, 8, 16): "", (20, 96, 4, 32): ""}
 _OFTEN = (
     "norm and gate",

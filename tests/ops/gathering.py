@@ -9,7 +9,7 @@ def _indices(shape: tuple[int, ...], dim: int) -> np.ndarray:
 
 
 def _permutations(shape: tuple[int, ...], axis: int) -> np.ndarray:
-    """Indices of which no two are the same along the axis."""
+    """Indices without repetitions along the axis."""
     return np.argsort(np.random.default_rng(3).random(shape), axis=axis)
 
 
@@ -48,7 +48,7 @@ def _scatters(reduction: str, dtype: str) -> list[Case]:
         inputs = [r(*shape, **numbers), indices, r(*updates, **numbers)]
         cases.append(Case("ScatterElements", inputs, {"axis": axis, "reduction": reduction}, expected="onnx"))
     for tuples in ([[0], [2]], [[0, 1], [2, -1]]):
-        # With a reduction, two updates meet.
+        # With a reduction, two updates have the same place.
         indices = np.array(tuples if alone else [*tuples, tuples[0]])
         updates = (len(indices), 5, 3)[: 4 - indices.shape[1]] if indices.shape[1] == 1 else (len(indices), 3)
         inputs = [r(4, 5, 3, **numbers), indices, r(*updates, **numbers)]

@@ -1,4 +1,4 @@
-"""Tensors made from little."""
+"""Tensors made from a few numbers."""
 
 import numpy as np
 from case import Case, i64, r

@@ -1,4 +1,4 @@
-"""Ends that passes give to kernels of WebGPU alone: of Softmax and normalizations, and late biases of products."""
+"""Ends that only WebGPU's kernels support: of Softmax and normalizations, and late biases of products."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -49,7 +49,7 @@ def _ended(op: str, inputs: Sequence[Any], attributes: Any, rows: Callable[..., 
 
 
 def _biased(name: str, inputs: Sequence[Any], attributes: Any, weights: Callable[..., Array]) -> Case:
-    """A product that is doubled where it is negative; then its bias and, if there is one, its residual are added."""
+    """A product that is doubled if negative; then its bias and, if there is one, its residual are added."""
     op, places = ("MatMulNBits", (5, 7)) if "bits" in attributes else ("MatMul", (2, 3))
     residual = len(inputs) > places[1]
     ends = Epilogue().then("LeakyRelu", [2]).plus_bias()

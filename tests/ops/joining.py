@@ -35,7 +35,7 @@ PADS = [
     ]
     if mode == "constant" or min(pads) >= 0
 ]
-# Negative pads cut, and what is left is repeated.
+# Negative pads cut, and the rest is repeated.
 PADS += [
     Case("Pad", [r(*shape), i64(*pads)], {"mode": mode}, tolerance="exact")
     for mode in ("edge", "reflect", "wrap")
@@ -75,7 +75,7 @@ CASES = [
             ([(2, 3, 4), (2, 1, 4)], -2),
         ]
     ),
-    # Without elements an input need not fit, as long as it adds nothing that is not there; models cannot declare that.
+    # An input without elements need not fit, if it contributes nothing; models cannot declare that.
     Case("Concat", [r(0, 4, 0, 8), r(1, 4, 2, 8)], {"axis": 2}, expected=lambda _, x: x),
     Case("Concat", [r(2, 4), r(3, 4), r(0, 9)], {"axis": 0}, expected=lambda x, y, _: np.concatenate([x, y])),
     Case("Concat", [r(2, 0), r(3, 4), r(3, 4)], {"axis": -1}, expected=lambda _, x, y: np.concatenate([x, y], 1)),

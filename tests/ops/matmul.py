@@ -55,7 +55,7 @@ def _behind(a: np.ndarray, b: np.ndarray, bias: np.ndarray | None, z: np.ndarray
 
 
 def _with_residual(op: str, *shapes: tuple[int, ...] | None, last: int = 0) -> Case:
-    """A, B, bias and what is added."""
+    """A, B, bias and residual."""
     attributes = epilogue("LeakyRelu", residual="last" if last else "first")
     inputs = [None if shape is None else r(*shape) for shape in shapes]
     return Case(op, inputs, attributes, _behind if last else _before, tolerance="loose")

@@ -18,7 +18,7 @@ def _far(*shape: int) -> np.ndarray:
 
 
 def _exact(axes: tuple[int, ...], last: bool = False):  # type: ignore[no-untyped-def]
-    """Normalized in float64; scale and bias belong to the last axis or to axis 1."""
+    """Normalized in float64; scale and bias are for the last axis or for axis 1."""
 
     def expected(x: np.ndarray, scale: np.ndarray, bias: np.ndarray) -> np.ndarray:
         wide = x.astype(np.float64)
@@ -30,7 +30,7 @@ def _exact(axes: tuple[int, ...], last: bool = False):  # type: ignore[no-untype
 
 
 NHWC = "com.ms.internal.nhwc"
-#: Means that a float's sum loses.
+#: Means that a float's sum cannot hold.
 FAR = [
     *(
         Case("LayerNormalization", [_far(2, n), r(n), r(n)], {}, _exact((1,), True), tolerance="loose", name=f"far {n}")

@@ -1,4 +1,4 @@
-"""Pools, channels second and channels last, and of regions."""
+"""Pools, channels second and channels last, and pools of regions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,12 +21,12 @@ WIDE: list[tuple[tuple[int, ...], Mapping[str, Any]]] = [
     ((1, 4, 1, 5), {"kernel_shape": [3, 3], "strides": [2, 1], "auto_pad": "VALID"}),
     ((1, 4, 1, 3), {"kernel_shape": [3, 1], "pads": [1, 0, 0, 0]}),
 ]
-#: Of which most elements are not in the image.
+#: Most elements of these windows are outside of the image.
 VAST: Mapping[str, Any] = {"kernel_shape": [200, 160], "pads": [100, 80, 100, 80], "strides": [3, 2]}
 
 
 def _both(op: str, x: tuple[int, ...] | np.ndarray, attributes: Mapping[str, Any]) -> list[Case]:
-    """Of random numbers of this shape, or of given ones; of infinite ones onnxruntime is not sure itself."""
+    """For random numbers of this shape, or for given ones; for infinite ones onnxruntime's results vary."""
     given = isinstance(x, np.ndarray)
     plain = Case(op, [x if given else r(*x)], attributes, "onnx" if given else None, tolerance="normal")
 

@@ -1,4 +1,4 @@
-"""Reductions, the places of extremes, cumulative sums and products."""
+"""Reductions, indices of extremes, cumulative sums and products."""
 
 import numpy as np
 from case import Case, i64, r

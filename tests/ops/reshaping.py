@@ -1,4 +1,4 @@
-"""Operators that give a tensor another shape."""
+"""Operators that change a tensor's shape."""
 
 import numpy as np
 from case import Case, i64, r
@@ -25,7 +25,7 @@ RESHAPES = [
     Case("Reshape", [r(2, 3, 4), i64(4, -1)]),
     Case("Reshape", [r(2, 3, 4), i64(0, -1)]),
     Case("Reshape", [r(0, 3), i64(3, 0)], {"allowzero": 1}),
-    # Such reshapes come from merging two: onnxruntime refuses them in a model.
+    # Merging two reshapes makes such ones: onnxruntime refuses them in a model.
     Case("Reshape", [r(0, 3, 4), i64(0, -1)], expected=lambda x, shape: x.reshape(0, 12)),
     Case("Reshape", [r(2, 0, 4), i64(-1, 0)], expected=lambda x, shape: x.reshape(8, 0)),
     Case("Reshape", [r(1), i64()]),

@@ -23,7 +23,7 @@ def _resize(
     ]
     if sizes is not None:
         inputs.append(i64(*sizes))
-    # Where a scale does not give a whole size, onnxruntime fails ONNX's own tests of interpolation with align_corners.
+    # If a scale does not yield a whole size, onnxruntime fails ONNX's own tests of interpolation with align_corners.
     fractional = any((scale * size) % 1 for scale, size in zip(scales or (), x.shape, strict=False))
     aligned = attributes["mode"] != "nearest" and attributes.get("coordinate_transformation_mode") == "align_corners"
     return Case("Resize", inputs, attributes, "onnx" if fractional and aligned else None, tolerance="loose")

@@ -1,4 +1,4 @@
-"""NaN, infinities, and attributes of unusual signs: what a shader may lose, or a series was not made for."""
+"""NaN, infinities, and attributes of unusual signs: numbers that shaders may lose, or that series do not cover."""
 
 from collections.abc import Callable
 from typing import Any
@@ -55,11 +55,11 @@ ODD: list[tuple[str, dict[str, float]]] = [
 
 
 def _ended(host: str, activation: str) -> Case:
-    """An activation behind a product or a convolution that has a NaN in some of its rows."""
+    """An activation after a product or a convolution with NaN in some of its rows."""
     params, function = activations.ACTIVATIONS[activation]
     extra = epilogue(activation, params)
     rows = np.array([1, -NAN, 0.5, -2, NAN, INF, -0.25, 3], F)
-    if activation in ("Mish", "GeluTanh", "Softplus"):  # whose float64 has no limit here
+    if activation in ("Mish", "GeluTanh", "Softplus"):  # their float64 functions have no limit here
         rows[5] = 2.5
     if host == "MatMul":
         expected = _exactly(lambda x, w: function(x * w))
@@ -98,11 +98,11 @@ def _heads(seed: int, place: tuple[int, ...] | None = None, rows: int = 5) -> np
     return made
 
 
-#: A query that is none, keys of which one is none, values.
+#: A query that is NaN, keys of which one is NaN, values.
 POISONED = [[_heads(1, (0, 0, 2, 3)), _heads(2), _heads(3)], [_heads(1), _heads(2, (0, 1, 2, 3)), _heads(3)]]
 FAR = np.where(np.arange(40) < 35, 0, -INF).astype(F).reshape(1, 1, 1, 40)
 
-#: Functions that are 0 at 0: for -0 some give 0, and some -0.
+#: Functions that are 0 at 0: for -0 some return 0, and some -0.
 ODD_FUNCTIONS = (
     *("Abs", "Asin", "Asinh", "Atan", "Atanh", "Celu", "Ceil", "Elu", "Erf", "Floor", "Gelu", "HardSwish", "LeakyRelu"),
     *("Mish", "Neg", "Relu", "Round", "Selu", "Sign", "Sin", "Sinh", "Softsign", "Sqrt", "Tan", "Tanh"),
@@ -128,9 +128,9 @@ CASES = [
         Case(op, [ZEROS.astype(dtype)], tolerance="loose", signs=True)
         for op in ODD_FUNCTIONS
         for dtype in ("float32", "float16")
-        if (op, dtype) != ("Celu", "float16")  # which native makes of its parts
+        if (op, dtype) != ("Celu", "float16")  # native computes these in parts
     ),
-    # Bounds that are not given are the largest numbers of the type.
+    # Default bounds are the largest numbers of the type.
     *(
         Case("Clip", [np.array([INF, -INF, NAN, 0, 3, -3], dtype), *bounds])
         for dtype in ("float32", "float16")
@@ -153,7 +153,7 @@ CASES = [
         Case("LayerNormalization", [x, np.ones(9, F), np.ones(9, F)], {}, lambda x, *_: x * 0 + 1, name=name)
         for x, name in ((HUGE, "huge"), (-HUGE, "-huge"))
     ),
-    # Distances from the mean that overflow when they are added, and sums that do both ways at once.
+    # Distances from the mean that overflow when they are added, and sums that overflow both ways at once.
     *(
         Case("LayerNormalization", [x, np.ones(16, F), np.ones(16, F)], {}, lambda x, *_: x * 0 + 1, name=name)
         for x, name in (

@@ -1,7 +1,7 @@
 """The tables of this folder: every module with a list `CASES`, by its path ("elementwise/unary").
 
-A family's table has the family's name, as its module in `py_ort/ops` and its folders of kernels have; other tables are
-about something that many operators have. Those of wasm/ are for the CPU kernels only, the rest for both providers.
+A family's table has the family's name, like its module in `py_ort/ops` and its folders of kernels; other tables cover a
+feature of many operators. Those of wasm/ are for the CPU kernels only, the rest for both providers.
 """
 
 from __future__ import annotations

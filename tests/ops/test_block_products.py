@@ -1,6 +1,6 @@
 """MatMulNBits on wasm, equal to exact arithmetic on both instruction sets, and to native onnxruntime's rounding.
 
-Numbers are drawn so that float32 holds all sums: what is wrong by one bit is seen.
+Numbers are drawn so that float32 holds all sums: an error of one bit is visible.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _packed(values: np.ndarray, bits: int) -> np.ndarray:
 
 
 def _drawn(rng: np.random.Generator, least: int, most: int, *shape: int) -> np.ndarray:
-    """Random integers, or nothing but the extremes."""
+    """Random integers, or only the extremes."""
     if rng.random() < 0.4:
         return rng.choice([least, most], shape)
     return rng.integers(least, most + 1, shape)
@@ -46,7 +46,7 @@ def _model(k: int, n: int, bits: int, block: int, level: int, weights: dict[str,
 
 
 def _exact_case(seed: int) -> tuple[onnx.ModelProto, np.ndarray, np.ndarray]:
-    """A model, its A and what comes out.
+    """A model, its A and its result.
 
     Each block of A has its largest magnitude at 127 times a power of two, so that rounding it to 8 bits changes
     nothing, and levels 0 and 4 have one result.
@@ -57,7 +57,7 @@ def _exact_case(seed: int) -> tuple[onnx.ModelProto, np.ndarray, np.ndarray]:
     rows, n = int(rng.choice(_ROWS)), int(rng.integers(1, 40))
     k = int(rng.integers(1, 512 if bits == 8 else 1200))
     blocks = -(-k // block)
-    spread = 0 if bits == 8 else 1  # sums are below 2**24 times the least power of two
+    spread = 0 if bits == 8 else 1  # sums are below 2**24 times the smallest power of two
     a = np.zeros((rows, blocks * block))
     a[:, :k] = _drawn(rng, -127, 127, rows, k)
     a.reshape(rows, blocks, block)[:, :, 0] = rng.choice([-127, 127], (rows, blocks))
@@ -85,7 +85,7 @@ def _exact_case(seed: int) -> tuple[onnx.ModelProto, np.ndarray, np.ndarray]:
 
 
 def _random_case(seed: int) -> tuple[onnx.ModelProto, np.ndarray]:
-    """As real ones are, rounded to 8 bits."""
+    """Like real models, rounded to 8 bits."""
     rng = np.random.default_rng(seed)
     bits, block = int(rng.choice([2, 4, 8])), int(rng.choice([32, 64, 128]))
     rows, n, k = int(rng.choice(_ROWS)), int(rng.integers(1, 40)), int(rng.integers(1, 700))
@@ -130,7 +130,7 @@ def test_rows_are_rounded_as_native_rounds_them(monkeypatch, simd: str):
 
 @pytest.mark.parametrize("simd", ["fixed", "relaxed"])
 def test_rows_too_small_to_be_rounded_are_zeros(monkeypatch, simd: str):
-    """One over the step of such a row, or block of it, is no float32; natively, too, on CPUs with AVX-512."""
+    """The inverse step of such a row, or block, is not a float32; natively, too, on CPUs with AVX-512."""
     model, a = _random_case(4)
     a[:, 32:] = 0
     for size in (3e-37, 1e-38, 1e-42):
@@ -141,7 +141,7 @@ def test_rows_too_small_to_be_rounded_are_zeros(monkeypatch, simd: str):
 
 @pytest.mark.parametrize("simd", ["fixed", "relaxed"])
 def test_infinities_stay_infinite(monkeypatch, simd: str):
-    """One row is multiplied with plain weights first, of which infinities would leave NaN."""
+    """A single row is multiplied by unshifted weights first, for which infinities would yield NaN."""
     rng = np.random.default_rng(7)
     for bits in (2, 4, 8):
         weights = {
@@ -159,7 +159,7 @@ def test_infinities_stay_infinite(monkeypatch, simd: str):
 
 @pytest.mark.parametrize("simd", ["fixed", "auto"])
 def test_they_are_exact_in_the_browser(new_session, simd: str):
-    """All cases in one model, on two threads; what is fed there has names of its own."""
+    """All cases in one model, on two threads; its feeds have separate names."""
     nodes, infos, weights, outputs, feeds, wanted = [], [], [], [], {}, {}
     for seed in range(_COUNT):
         model, a, expected = _exact_case(seed)

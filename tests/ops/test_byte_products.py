@@ -1,6 +1,6 @@
-"""Products of rows of 8 bits, of bytes on GPUs that multiply these, here on a software adapter.
+"""Products of rows of 8 bits, as bytes on GPUs that multiply these, here on a software adapter.
 
-Against whole numbers: rounding as DynamicQuantizeLinear's, exact sums, one multiplication and one sum of floats.
+Compared with whole numbers: rounding as in DynamicQuantizeLinear, exact sums, one multiplication and one sum of floats.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SHADER = "_bytes"
 
 
 def _quantized(a: np.ndarray) -> tuple[np.ndarray, np.float32, int]:
-    """Rows as DynamicQuantizeLinear rounds them: bytes, scale, zero point."""
+    """Rows rounded like DynamicQuantizeLinear: bytes, scale, zero point."""
     low, high = np.float32(min(a.min(), 0)), np.float32(max(a.max(), 0))
     scale = np.float32((high - low) / np.float32(255)) if high > low else np.float32(1)
     zero = int(np.clip(np.rint(-low / scale), 0, 255))
@@ -29,7 +29,7 @@ def _quantized(a: np.ndarray) -> tuple[np.ndarray, np.float32, int]:
 
 
 def _case(seed: int, m: int, k: int, n: int) -> tuple[list[Any], np.ndarray, dict[str, int]]:
-    """Inputs of MatMulNBits, what comes out, and its attributes."""
+    """Inputs of MatMulNBits, the result, and its attributes."""
     rng = np.random.default_rng(seed)
     block = int(rng.choice([16, 32, 128]))
     blocks = -(-k // block)
@@ -39,7 +39,7 @@ def _case(seed: int, m: int, k: int, n: int) -> tuple[list[Any], np.ndarray, dic
     elif seed % 3 == 2:
         a = rng.choice(np.array([-3, 0, 5], np.float32), (m, k))
     weights = rng.choice([0, 255], (n, k)) if seed % 2 else rng.integers(0, 256, (n, k))
-    packed = rng.integers(0, 256, (n, blocks * block)).astype(np.uint8)  # beyond k is anything
+    packed = rng.integers(0, 256, (n, blocks * block)).astype(np.uint8)  # bytes beyond k are arbitrary
     packed[:, :k] = weights
     scales = rng.random(n).astype(np.float32) / 100
     zeros = rng.integers(0, 256, n) if seed % 4 < 2 else np.full(n, _MIDDLE)
@@ -65,7 +65,7 @@ def _case(seed: int, m: int, k: int, n: int) -> tuple[list[Any], np.ndarray, dic
     return inputs, expected, {"K": k, "N": n, "bits": 8, "block_size": block, "a_dynamic": 1}
 
 
-#: One for each tile, and what does not fill it; rows as for many of a model's.
+#: One for each tile, and some that do not fill it; as many rows as in models.
 SIZES = [(16, 4, 4), (17, 20, 36), (33, 132, 40), (128, 384, 384), (140, 256, 700), (530, 64, 1028), (128, 1536, 64)]
 
 
@@ -147,7 +147,7 @@ def test_convolutions_on_a_gpu(kernel_page: Any, size: tuple[int, ...], kind: st
     inputs = [integers * scale, weights * scales, bias, residual, scales]
     inputs = [None if each is None else each.astype(np.float32) for each in inputs]
     before = np.full((*expected.shape[:3], outputs + 16), 7, np.float32)
-    if kind == "columns":  # of wider tensors, the second of which is there
+    if kind == "columns":  # of wider tensors, the second of which exists
         attributes |= {"x_columns": [4, channels], "y_columns": [8, outputs + 16], "into": len(inputs)}
         inputs = [np.pad(inputs[0], [(0, 0)] * 3 + [(4, 8)], constant_values=9), *inputs[1:], before]
     result = kernel_page.run("Conv", inputs, attributes, domain=NHWC, hardware=True, traits={"bytesFrom": 0})
@@ -171,7 +171,7 @@ def test_convolutions_on_a_gpu(kernel_page: Any, size: tuple[int, ...], kind: st
 def _block_case(
     seed: int, m: int, k: int, n: int, bits: int, block: int
 ) -> tuple[list[Any], np.ndarray, dict[str, int]]:
-    """Inputs of MatMulNBits with accuracy_level 4, what comes out, and its attributes."""
+    """Inputs of MatMulNBits with accuracy_level 4, the result, and its attributes."""
     rng = np.random.default_rng(seed)
     blocks, middle = k // block, 1 << (bits - 1)
     a = rng.normal(size=(m, k)).astype(np.float32)
@@ -212,7 +212,7 @@ def packed_bits(numbers: np.ndarray, bits: int) -> np.ndarray:
     ("m", "k", "n", "block"), [(16, 32, 8, 32), (33, 256, 100, 64), (130, 384, 1028, 32), (70, 512, 36, 256)]
 )
 def test_blocks_on_a_gpu(kernel_page: Any, m: int, k: int, n: int, block: int, bits: int) -> None:
-    """Rows are rounded block by block, as native does with accuracy_level 4."""
+    """Rows are rounded block by block, as natively with accuracy_level 4."""
     for seed in range(3):
         inputs, expected, attributes = _block_case(seed + m, m, k, n, bits, block)
         result = kernel_page.run("MatMulNBits", inputs, attributes, domain=MICROSOFT, hardware=True)
@@ -222,7 +222,7 @@ def test_blocks_on_a_gpu(kernel_page: Any, m: int, k: int, n: int, block: int, b
 
 @pytest.mark.parametrize(("k", "block", "more"), [(48, 16, {}), (80, 32, {}), (64, 32, {"accuracy_level": 0})])
 def test_blocks_by_floats(kernel_page: Any, k: int, block: int, more: dict[str, int]) -> None:
-    """Short blocks, or one that is not whole, or rows that may not be rounded."""
+    """Short blocks, an incomplete one, or rows that must not be rounded."""
     rng = np.random.default_rng(k)
     blocks = -(-k // block)
     inputs = [

@@ -1,4 +1,4 @@
-"""Kernels that write what they round as bytes, too, and products that read these."""
+"""Kernels that also write their rounded results as bytes, and products that read these."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def _floats(*shape: int) -> np.ndarray:
 
 
 def _bytes_of(values: np.ndarray) -> np.ndarray:
-    """Less 128, as words hold them."""
+    """Minus 128, as in words."""
     return (np.rint(values.reshape(-1) / np.float32(_SCALE)) + _ZERO - 128).astype(np.int8)
 
 
 def _check(page: Any, op: str, inputs: Sequence[np.ndarray], attributes: dict[str, Any], **more: Any) -> np.ndarray:
-    """Both outputs say the same, and the first is what it is without the second."""
+    """Both outputs agree, and the first one is the same without the second."""
     domain = more.pop("domain", "")
     (alone,) = page.run(op, inputs, attributes, domain=domain, **{**_GPU, **more}).outputs
     made = page.run(op, inputs, attributes, domain=domain, outputs=_WANTED, **{**_GPU, **more}).outputs
@@ -119,7 +119,7 @@ def test_products_read_them(kernel_page: Any, rows: int, given: bool) -> None:
 
 
 def _model() -> bytes:
-    """Rounded rows of a normalization, which three read: a product each, and the sum behind one of them."""
+    """Rounded rows of a normalization with three readers: a product each, and the sum after one of them."""
     rng = np.random.default_rng(3)
     constants = {
         "s": np.float32(_SCALE),

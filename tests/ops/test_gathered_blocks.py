@@ -1,4 +1,4 @@
-"""GatherBlockQuantized on wasm along any axes, of which native onnxruntime takes few from Python."""
+"""GatherBlockQuantized on wasm along any axes, of which native onnxruntime supports few from Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _case(seed: int) -> tuple[onnx.ModelProto, dict[str, np.ndarray], np.ndarray
     rng = np.random.default_rng(seed)
     rank = int(rng.integers(2, 4))
     shape = [int(size) for size in rng.integers(2, 40, rank)]
-    shape[-1] += shape[-1] % 2  # of two to a byte
+    shape[-1] += shape[-1] % 2  # two per byte
     gather, quantize = int(rng.integers(0, rank)), int(rng.integers(0, rank))
     dtype = (ml_dtypes.int4, ml_dtypes.uint4)[seed % 2]
     least = -8 if seed % 2 == 0 else 0

@@ -1,7 +1,7 @@
-"""The WebGPU kernels on float16: as f16 where the adapter has it, else packed and computed in f32 (SwiftShader).
+"""The WebGPU kernels on float16: as f16 if the adapter has it, otherwise packed and computed in f32 (SwiftShader).
 
 For each operator the first case of the tables whose tensors are all float32, in float16: the expectation is that of the
-rounded inputs in float32. The adapter with shader-f16 is lavapipe: the library that PY_ORT_LAVAPIPE names, or that of
+rounded inputs in float32. The adapter with shader-f16 is lavapipe: the library of PY_ORT_LAVAPIPE, or that of
 `tests/helpers/lavapipe`.
 """
 
@@ -84,7 +84,7 @@ def test_half(kernel_page: Any, case: Case) -> None:
 
 @pytest.mark.browser
 def test_packed_ones_are_the_nearest(kernel_page: Any) -> None:
-    """Each float16 comes back; between two the nearer is taken, of two as near the even one."""
+    """Each float16 returns unchanged; between two the nearer one is chosen, and of two as near the even one."""
     if "shader-f16" in kernel_page.device()["features"]:
         pytest.skip("the adapter rounds")
     values = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)

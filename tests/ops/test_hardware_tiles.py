@@ -1,4 +1,4 @@
-"""Each tile that products take on a GPU, here on a software adapter. Which are chosen: web/test/unit/tiles.test.ts."""
+"""Each tile of products on a GPU, here on a software adapter. web/test/unit/tiles.test.ts covers the choice."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TILES = (
     "32x32x16_8x4_slices_4",
     "32x32x16_slices_4_parts_4",
 )
-#: The three ways of adding up slices: no more of them than rows, more, and with nothing of b in workgroup memory.
+#: The three ways of adding up slices: no more slices than rows, more, and with no part of b in workgroup memory.
 SLICED = ("32x64x16_8x4_ahead_slices_4", "16x32x16_ahead_slices_8", "32x32x32_8x4_direct_slices_8")
 #: Size, channels, output channels, window, stride, groups.
 CONVOLUTIONS = {
@@ -50,12 +50,12 @@ CONVOLUTIONS = {
 
 
 def forced(tile: str) -> dict[str, Any]:
-    """The variant of a kernel whose products take this tile where they can."""
+    """The variant of a kernel whose products use this tile where possible."""
     return {"hardware": True, "traits": {"tiles": {"*": tile}}}
 
 
 def shader(kind: str, tile: str) -> str:
-    """The shader's name: of several parts it says only that there are some."""
+    """The shader's name: for several parts it only says that there are some."""
     return f"{kind}__hw_{re.sub('_parts_.*', '_split', tile)}"
 
 
@@ -123,7 +123,7 @@ def test_halves(kernel_page: Any, tile: str) -> None:
 
 
 def test_what_lies_beyond_k_counts_nothing(kernel_page: Any) -> None:
-    """The row of b that follows is another matrix's."""
+    """The next row of b belongs to another matrix."""
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape, np.float32) for shape in ((2, 20, 65), (2, 65, 32)))
     b[1, 0] = np.inf
@@ -172,7 +172,7 @@ def test_little_workgroup_memory(kernel_page: Any) -> None:
     np.testing.assert_allclose(result.outputs[0], a @ b, rtol=1e-4, atol=6e-3)
 
 
-#: Shapes with the tiles that were there first, and with each that adds up in its own way.
+#: Shapes with the first tiles, and with each tile that adds up differently.
 CONVOLVED = [
     ("several taps in a tile", "16x32x16_two_slices_4"),
     ("a tap in several tiles", "64x64x32_4x8"),

@@ -1,6 +1,6 @@
 """Products and convolutions of 8-bit integers, equal to exact integer arithmetic on every instruction set.
 
-Which instruction multiplies bytes is the machine's: Node and Chromium may differ, so both are asked.
+The machine determines the instruction that multiplies bytes: Node and Chromium may differ, so both are tested.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _COUNT = 48
 
 
 def _integers(rng: np.random.Generator, dtype: str, *shape: int) -> np.ndarray:
-    """Random ones, those of a model's weights, or nothing but the extremes, where a pair of products would saturate."""
+    """Random ones, those of a model's weights, or only the extremes, for which a pair of products would saturate."""
     least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
     kind = rng.random()
     if kind < 0.3:
@@ -117,7 +117,7 @@ def test_in_node(monkeypatch, kind: str, simd: str):
 @pytest.mark.parametrize("kind", _MAKERS)
 @pytest.mark.parametrize(("simd", "threads"), [("fixed", 1), ("auto", 1), ("auto", 2)])
 def test_in_the_browser(new_session, kind: str, simd: str, threads: int):
-    """All cases in one model: what is fed there has names of its own."""
+    """All cases in one model: its feeds have separate names."""
     nodes, infos, weights, outputs, feeds, wanted = [], [], [], [], {}, {}
     for seed, (model, given, expected) in enumerate(_cases(_MAKERS[kind])):
         graph = onnx.compose.add_prefix(model, f"c{seed}_").graph

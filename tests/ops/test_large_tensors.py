@@ -1,8 +1,8 @@
-"""The WebGPU kernels on tensors larger than a binding: the device pretends that it binds a few hundred bytes.
+"""The WebGPU kernels on tensors larger than a binding: the device pretends to bind only a few hundred bytes.
 
-Where work can be cut into parts, each binds windows (`web/src/providers/webgpu/wgsl/large.ts`); all else binds several
-windows at once, read and written through functions (`web/src/providers/webgpu/windows.ts`). For each operator the
-largest case of the tables.
+If work can be cut into parts, each binds windows (`web/src/providers/webgpu/wgsl/large.ts`). Other work binds several
+windows at once, accessed through functions (`web/src/providers/webgpu/windows.ts`). For each operator the largest case
+of the tables.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import pytest
 from case import Case, i64, r
 from test_webgpu_kernels import largest, run_case
 
-#: A device binds at multiples of so many bytes.
+#: Bindings begin at multiples of this number of bytes.
 STEP = 256
-#: Operators with so many large tensors that, halved, they need more bindings than there are: only the largest are cut.
+#: Operators with so many large tensors that, halved, they need more bindings than available: only the largest are cut.
 MANY_TENSORS = ("LSTM", "GRU", "RNN", "LinearAttention", "QLinearConv", "RotaryEmbedding", "GroupQueryAttention")
 
 
 def _bytes(arrays: list[np.ndarray | None], expected: list[np.ndarray]) -> list[int]:
-    """Sizes on the GPU: 64-bit integers and truths have 32 bits there."""
+    """Sizes on the GPU: 64-bit integers and bools have 32 bits there."""
     every = [array for array in [*arrays, *expected] if array is not None]
     return [array.size * (4 if array.dtype == np.bool_ else min(4, array.itemsize)) for array in every]
 
 
 LARGEST = {name: case for name, (size, case) in largest().items() if size > STEP // 4}
-#: Elements that lie packed.
+#: Packed elements.
 PACKED = [
     Case("Softmax", [r(3, 300, dtype="float16")], tolerance="loose"),
     Case("ReduceSum", [r(30, 41, dtype="float16"), i64(0)], tolerance="loose"),
@@ -78,7 +78,7 @@ BY_PARTS = [
     Case("MaxPool", [r(6, 8, 16, 16)], {"kernel_shape": [3, 3]}, outputs=2),
     Case("GlobalAveragePool", [r(6, 8, 16, 16)], tolerance="normal"),
 ]
-#: Outputs of more windows than there are bindings left: in passes. With the bytes of a binding, and the bindings.
+#: Outputs with more windows than remaining bindings: in passes. With the bytes of a binding, and the bindings.
 IN_PASSES = [
     (Case("MaxPool", [r(1, 2, 12, 12)], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}, outputs=2), 256, 7),
     (Case("Resize", [r(1, 2, 6, 6), None, SCALES], {"mode": "linear"}, tolerance="normal"), 512, 3),

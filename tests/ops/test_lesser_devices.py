@@ -1,6 +1,6 @@
-"""The WebGPU kernels on devices that allow fewer workgroups and fewer bindings. The device pretends.
+"""The WebGPU kernels on devices with fewer workgroups and fewer bindings. The device pretends.
 
-Largest cases of the tables for each operator. What is too large to be bound at once: `test_large_tensors.py`.
+Largest cases of the tables for each operator. `test_large_tensors.py` covers tensors larger than a binding.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from test_webgpu_kernels import CASES, largest, run_case
 WORKGROUPS = {"maxWorkgroupsPerDimension": 3, "maxStorageBuffersPerStage": 8}
 
 FEW = {name: case for name, (size, case) in largest().items() if size >= 400}
-#: As many optional inputs as there are.
+#: All optional inputs are present.
 FEW |= {name: case for name, case in CASES.items() if case.op in ("LSTM", "QLinearConv")}
 
 

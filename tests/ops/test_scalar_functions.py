@@ -1,6 +1,6 @@
-"""A scalar function gives the same alone, at the end of a product, in a recurrent layer's gate and in a chain.
+"""A scalar function is the same alone, at the end of a product, in a recurrent layer's gate and in a chain.
 
-Within 4 units in the last place: where optimization fuses an operator, its results must not change.
+Within 4 units in the last place: if optimization fuses an operator, its results must not change.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a function of X stands: a node, whose every column is that of X."""
+    """A place of a function of X: a node whose columns all equal that of X."""
 
     op: str
     inputs: Sequence[Array]
@@ -62,7 +62,7 @@ _ROWS, _ONES = X.reshape(-1, 1), np.ones((1, COLUMNS), F)
 _POINTS = {"kernel_shape": [1, 1], "dilations": [1, 1], "strides": [1, 1], "pads": [0] * 4, "group": 1}
 PLACES = {
     "MatMul": Place("MatMul", [_ROWS, _ONES], _ended, lambda row: row.ends),
-    # -0 where the sum is, as long as the product's own is -0.
+    # -0 added to the sum, as long as the product's own is -0.
     "Gemm": Place("Gemm", [_ROWS, _ONES.T.copy(), -0.0 * _ONES[0]], _ended, lambda row: row.ends, plain={"transB": 1}),
     "Conv": Place(
         "Conv",
@@ -91,9 +91,9 @@ PLACES = {
         "ElementwiseChain", [X], _program, lambda row: {"", INTERNAL} & {*row.domains} or row.ends, INTERNAL
     ),
 }
-#: Parameters that are no defaults.
+#: Parameters other than the defaults.
 NUMBERS = {"Clip": [-0.5, 0.7], "LeakyRelu": [0.2], "HardSigmoid": [0.3, 0.4], "Elu": [1.5], "Celu": [0.6]}
-# Steps that divide without a rest: which way halves go shall not depend on how a compiler divides.
+# Steps that divide exactly: halves must not depend on a compiler's division.
 NUMBERS |= {"FakeQuantize": [0.0625, 110.0], "FakeQuantize16": [0.0009765625, 30000.0]}
 NUMBERS |= {"Swish": [1.3], "ThresholdedRelu": [0.4], "Shrink": [0.2, 0.3]}
 Run = Callable[[Case], Array]
@@ -104,7 +104,7 @@ def _numbers(row: ScalarFunction) -> list[float]:
 
 
 def _alone(row: ScalarFunction) -> Case:
-    """The operator; for those that are none, what they are made of."""
+    """The operator; for functions that are none, the operators of their formula."""
     numbers = _numbers(row)
     if row.name == "Clip":
         return Case("Clip", [X, *(np.array(number, F) for number in numbers)])
@@ -115,14 +115,14 @@ def _alone(row: ScalarFunction) -> Case:
 
 
 def _of_x(made: Array, place: str) -> Array:
-    """The first column, all being alike."""
+    """The first column, as all are alike."""
     flat = made.reshape(len(X), -1)
     np.testing.assert_array_equal(flat, np.repeat(flat[:, :1], flat.shape[1], 1), err_msg=place)
     return flat[:, 0]
 
 
 def _steps(x: Array) -> Array:
-    """Floats as whole numbers that neighbors are one apart."""
+    """Floats as whole numbers, with neighbors one apart."""
     bits = x.astype(F).view(np.int32).astype(np.int64)
     return np.where(bits < 0, -(2**31) - bits, bits)
 
@@ -138,14 +138,14 @@ def check(name: str, run: Run) -> None:
         np.testing.assert_array_equal(np.isnan(found), np.isnan(alone), err_msg=place)
         numbers = ~np.isnan(alone)
         apart = np.where(numbers, np.abs(_steps(found) - _steps(alone)), 0)
-        # An infinity, or a difference of numbers so small that shaders may take them for 0, is no matter of steps.
+        # An infinity, or a difference of numbers so small that shaders may round them to 0, is not counted in steps.
         apart[(found == alone) | (np.abs(found.astype(float) - alone) < 2e-38)] = 0
         worst = int(apart.argmax())
         assert apart[worst] <= 4, f"{place}: {name}({X[worst]!r}) is {found[worst]!r}, and alone {alone[worst]!r}"
 
 
 def check_zeros(name: str, run: Run) -> None:
-    """A zero that reaches the function as -0 has the sign that it has alone."""
+    """A zero that reaches the function as -0 has the same sign as alone."""
     row = FUNCTIONS[name]
     zeros = X == 0
     alone = run(_alone(row))[zeros]
@@ -164,7 +164,7 @@ def check_zeros(name: str, run: Run) -> None:
         np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted), err_msg=f"{place}: {found} of {sums}")
 
 
-#: By themselves, or by what they are made of, operators.
+#: Functions that are operators, directly or by their parts.
 NAMES = [row.name for row in FUNCTIONS.values() if row.domains or row.ends]
 #: Two of three end products in short shaders, which compile in half the time; none with `make kernels`.
 SHORT = {name for i, name in enumerate(NAMES) if i % 3 and os.environ.get("PY_ORT_ALL_CASES") != "1"}
@@ -239,5 +239,5 @@ def test_on_wasm(of_core: dict[str, Run], name: str, simd: str) -> None:
 
 
 def test_domains_are_known() -> None:
-    """Rows name them by their whole names."""
+    """Rows use their full names."""
     assert {domain for row in FUNCTIONS.values() for domain in row.domains} == {"", MICROSOFT, INTERNAL}

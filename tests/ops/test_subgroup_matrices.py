@@ -1,4 +1,4 @@
-"""Products by subgroup matrices, which no software adapter has: the page emulates them, all else is as on a GPU."""
+"""Products by subgroup matrices, which no software adapter has: the page emulates them, the rest is as on a GPU."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ def h(*shape: int) -> Any:
     return r(*shape, dtype="float16")
 
 
-#: Edges that are no multiple of
-#: a tile, or of 4; batches; b along k; alpha, beta and a bias; windows, groups, phases.
+#: Edges that are no multiple of a tile, or of 4; batches; b along k; alpha, beta and a bias; windows, groups, phases.
 CASES = {
     "edges": Case("MatMul", [h(440, 70), h(70, 445)], tolerance="loose"),
     "batches": Case("MatMul", [h(12, 1, 70, 40), h(2, 40, 84)], tolerance="loose"),
@@ -28,7 +27,7 @@ CASES = {
     "groups": Case("Conv", [h(1, 24, 40, 40), h(68, 12, 2, 2)], {"group": 2}, tolerance="loose"),
     "phases": Case("ConvTranspose", [h(1, 36, 30, 30), h(36, 68, 2, 2)], {"strides": [2, 2]}, tolerance="loose"),
 }
-#: m, n and k of matrices, as a GPU might have them: as NVIDIA's; larger ones; all of them different.
+#: m, n and k of matrices, as on a GPU: NVIDIA's; larger ones; all three different.
 SIZES = {"16": (16, 16, 16), "32": (32, 16, 32), "8": (16, 32, 8)}
 
 
@@ -46,13 +45,13 @@ def test_products(kernel_page: Any, name: str, size: str) -> None:
 
 @pytest.mark.parametrize("name", ["edges", "windows"])
 def test_slices_of_k(kernel_page: Any, name: str) -> None:
-    """Subgroups share k: the last of them has less of it."""
-    tile = "matrices_32x32x32_slices_2"  # for others software adapters lack memory
+    """Subgroups divide k: the last one has less of it."""
+    tile = "matrices_32x32x32_slices_2"  # software adapters lack the memory for others
     result = run_case(kernel_page, CASES[name], **matrices("32", tile))
     assert any(f"__{tile}" in shader for shader in result.shaders)
 
 
-#: Ends of k, of y and of phases; a residual and an epilogue, which the launch that adds up does.
+#: Ends of k, of y and of phases; a residual and an epilogue, which the dispatch that adds up applies.
 DEEP = {
     "edges": Case("MatMul", [h(70, 610), h(610, 85)], tolerance="loose"),
     "along k": Case(
@@ -64,7 +63,7 @@ DEEP = {
 
 @pytest.mark.parametrize("name", DEEP)
 def test_parts_of_k(kernel_page: Any, name: str) -> None:
-    """Workgroups share k, and another launch adds up what they leave."""
+    """Workgroups divide k, and another dispatch adds up their parts."""
     result = run_case(kernel_page, DEEP[name], **matrices("32", "matrices_64x64x32_parts_2"))
     assert any("__matrices_64x64x32" in shader and shader.endswith("_split") for shader in result.shaders)
     assert any("_parts__" in shader for shader in result.shaders)
@@ -72,7 +71,7 @@ def test_parts_of_k(kernel_page: Any, name: str) -> None:
 
 @pytest.mark.parametrize(("level", "taken"), [(0, False), (2, True), (4, True)])
 def test_blocks_by_accuracy_level(kernel_page: Any, level: int, taken: bool) -> None:
-    """Rows of float32 are rounded to halves where the model lets them be."""
+    """Rows of float32 are rounded to halves if the model allows it."""
     rng = np.random.default_rng(0)
     a = rng.standard_normal((450, 96), np.float32)
     packed, scales = (

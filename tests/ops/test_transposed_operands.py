@@ -1,4 +1,4 @@
-"""Products whose operands and results are transposed where they lie: the kernels, and the pass that asks for it."""
+"""Products with operands and results transposed in place: the kernels, and the pass that makes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEVICES: dict[str, dict[str, Any]] = {
 
 
 class _Case:
-    """Numbers are integers: sums are exact in whatever order."""
+    """Numbers are integers: sums are exact in any order."""
 
     def __init__(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -40,7 +40,7 @@ class _Case:
             self.wanted = self.wanted.transpose(perm)
 
     def _operand(self, rng: np.random.Generator, name: str, read: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As it is fed, and as it is multiplied."""
+        """The operand in the feed's form, and in the product's."""
         given, rank = read, read.ndim
         if self.fused and rng.random() < 0.5:
             self.attributes[f"trans{name.upper()}"] = 1
@@ -70,7 +70,7 @@ def test_any_order_of_axes(kernel_page: Any, device: str) -> None:
 
 @pytest.mark.parametrize("device", ["software", "hardware"])
 def test_few_rows_become_one_tall_matrix(kernel_page: Any, device: str) -> None:
-    """A matrix for each of many short ones would be read as often."""
+    """Many short matrices would read the one matrix as often."""
     w = np.ones((16, 8), np.float32)
     for name, dims in (("a_perm", (4, 128, 16)), ("y_perm", (128, 4, 16))):
         a = np.ones(dims, np.float32)
@@ -93,7 +93,7 @@ def test_a_perm_of_another_rank_is_an_error(new_session: Any, around: str) -> No
 
 
 def _attention(dtype: str) -> str:
-    """Of two heads, which no pass takes for one: its scores go through a Sigmoid."""
+    """Of two heads, which no pass recognizes: its scores go through a Sigmoid."""
     return f"""
     <ir_version: 10, opset_import: ["" : 21]>
     g ({dtype}[b,20,2,16] q, {dtype}[b,24,2,16] k, {dtype}[b,24,2,12] v)
@@ -110,7 +110,7 @@ def _attention(dtype: str) -> str:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_heads_stay_where_they_are(new_session: Any, dtype: type[np.floating]) -> None:
-    """Another one reads the values: their Transpose stays."""
+    """Another node reads the values: their Transpose stays."""
     model = onnx.parser.parse_model(_attention({np.float32: "float", np.float16: "float16"}[dtype]))
     session = new_session(model.SerializeToString(), providers=["webgpu"])
     rng = np.random.default_rng(5)

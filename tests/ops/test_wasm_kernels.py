@@ -1,7 +1,7 @@
 """The tables of this folder, and those of wasm/ for forms that only the CPU kernels know, on the core alone, in Node.
 
-Each case runs twice in one session, once with all inputs fed and once with all but the first as constants: kernels keep
-what they pack of constants. Tables of operators with micro-kernels run on those of relaxed SIMD, too.
+Each case runs twice in one session, once with all inputs as feeds and once with all but the first as constants: kernels
+cache packed constants. Tables of operators with micro-kernels run on those of relaxed SIMD, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "wasm_build/test")]
 from case import MICROSOFT, TOLERANCES, Case, check_signs  # noqa: E402
 from tables import OWN, SHARED  # noqa: E402
 
-#: Additions to operators that kernels of WebGPU alone have; of columns of wider tensors some are for both.
+#: Additions to operators that only WebGPU's kernels have; some on columns of wider tensors are for both.
 FOR_GPUS = ("fused_blocks", "gpu_ends", "transposed_chains")
 TABLES = {name: cases for name, cases in SHARED.items() if name not in FOR_GPUS} | OWN
 TABLES["columns"] = [case for case in TABLES["columns"] if case.op in ("Conv", "Concat")]
@@ -79,7 +79,7 @@ def _model(
     return helper.make_model(graph, opset_imports=opsets, ir_version=10), feeds
 
 
-#: Case, whether all inputs but the first are constants, and which micro-kernels run.
+#: Case, true if all inputs but the first are constants, and the micro-kernels to run.
 RUNS = [(name, constants, "fixed") for name in CASES for constants in (False, True)]
 RUNS += [(name, True, "relaxed") for name in CASES if name.startswith(WITH_MICROKERNELS)]
 IDS = [
@@ -119,7 +119,7 @@ def test_ids_are_unique() -> None:
 
 @pytest.mark.parametrize("run", RUNS, ids=IDS)
 def test_kernel(run: tuple[str, bool, str], results: dict[tuple[str, bool, str], Any]) -> None:
-    """One case, compared in the words of its tolerance."""
+    """One case, compared by its tolerance."""
     if run not in results:
         pytest.skip("built without relaxed SIMD: clang and lld 19 are needed for that")
     case, result = CASES[run[0]], results[run]

@@ -1,6 +1,6 @@
 """The tables of this folder on WebGL, by sessions: one of six of the cases that are nodes of models.
 
-Shaders check that each thread writes the element of its own index: a texel in which one does not is poisoned.
+Shaders check that each thread writes the element of its own index: a texel in which it does not is poisoned.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CASES = {
 
 
 def model(case: Case, arrays: list[np.ndarray | None]) -> tuple[bytes, dict[str, np.ndarray]]:
-    """Return the case as a model, and its feeds; what kernels read on the CPU is a constant."""
+    """Return the case as a model, and its feeds; inputs that kernels read on the CPU are constants."""
     names = [f"x{case.same.get(k, k)}" if x is not None else "" for k, x in enumerate(arrays)]
     outputs = [f"y{k}" for k in range(case.outputs)]
     node = helper.make_node(case.op, names, outputs, name="node", domain=case.domain, **case.attributes)

@@ -12,7 +12,7 @@ from case import TOLERANCES, Case, check_signs
 from tables import SHARED
 
 CASES = {f"{table}/{case.id}": case for table, cases in SHARED.items() for case in cases}
-#: Tables of kernels with other shaders for hardware than for software adapters: here both run on a software one.
+#: Tables of kernels with separate shaders for hardware and for software adapters: here both run on a software one.
 TWOFOLD = (
     "matmul/MatMul",
     "matmul/Gemm",
@@ -97,7 +97,7 @@ def backend() -> Iterator[Any]:
 @pytest.mark.browser
 @pytest.mark.parametrize("case", OF_EACH.values(), ids=OF_EACH.keys())
 def test_by_messages_from_python(backend: Any, case: Case) -> None:
-    """One operator after the other through the JSEP contract's messages, in the page that sessions use."""
+    """One operator after the other through the JSEP contract's messages, in the sessions' page."""
     arrays = case.arrays()
     kernel = backend.create_kernel(case.op, case.attributes, case.domain)
     results = backend.run(kernel, arrays, case.outputs, case.host)
@@ -106,7 +106,7 @@ def test_by_messages_from_python(backend: Any, case: Case) -> None:
 
 
 def largest() -> dict[str, tuple[int, Case]]:
-    """For each operator the case with the most elements in its inputs, and how many."""
+    """For each operator the case with the most elements in its inputs, and their number."""
     best: dict[tuple[str, str], tuple[int, str]] = {}
     for name, case in CASES.items():
         size = sum(int(np.prod(x.shape)) for x in case.inputs if x is not None)
@@ -132,7 +132,7 @@ def run_case(kernel_page: Any, case: Case, **variant: Any) -> Any:
 
 
 def check(case: Case, outputs: Sequence[np.ndarray | None], expected: Sequence[np.ndarray]) -> None:
-    """Compare, as closely as the case wants."""
+    """Compare, within the case's tolerance."""
     absolute, relative = TOLERANCES[case.tolerance]
     for k, (actual, wanted) in enumerate(zip(outputs, expected, strict=True)):
         assert actual is not None, f"output {k} was not made"

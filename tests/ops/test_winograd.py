@@ -1,4 +1,4 @@
-"""3x3 convolutions on a software adapter: which of them go by Winograd's way, and that results are equal."""
+"""3x3 convolutions on a software adapter: those that use Winograd's algorithm, and equal results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from native import native_session
 
 NHWC = "com.ms.internal.nhwc"
-#: images, height, width, channels, outputs; other attributes; whether Winograd's way is expected
+#: images, height, width, channels, outputs; other attributes; true if Winograd's algorithm is expected
 CASES: dict[str, tuple[tuple[int, int, int, int, int], dict[str, Any], bool]] = {
     "many tiles": ((1, 56, 56, 64, 64), {}, True),
     "few tiles, shared out by output channels": ((1, 14, 14, 128, 128), {}, True),

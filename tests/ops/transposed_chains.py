@@ -1,4 +1,4 @@
-"""Chains of elementwise operators that are transposed: on WebGPU."""
+"""Transposed chains of elementwise operators: on WebGPU."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

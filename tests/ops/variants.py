@@ -1,4 +1,4 @@
-"""Rare forms of everyday operators: what a placement by dtypes alone would have sent to kernels that lacked them."""
+"""Rare forms of common operators: a placement by dtypes alone would have sent them to kernels without these forms."""
 
 from case import Case, r
 

@@ -1,4 +1,4 @@
-"""com.microsoft's attentions and what belongs to them, against onnxruntime."""
+"""com.microsoft's attention operators, compared with onnxruntime."""
 
 import numpy as np
 from case import MICROSOFT, Case, Input, r
@@ -33,7 +33,7 @@ def _gqa(
     heads: tuple[int, int, int] = (4, 2, 16),
     **attributes: object,
 ) -> Case:
-    """`heads`: of queries, of keys and values, and how many numbers each has; `lengths` less one, as seqlens_k."""
+    """`heads`: number of query heads, of key and value heads, and their size; `lengths` minus one, as seqlens_k."""
     batch, (queries, keys, size) = len(lengths), heads
     columns = [(queries + 2 * keys) * size] if packed else [queries * size, keys * size, keys * size]
     inputs: list[Input] = [r(batch, rows, width) for width in columns]
@@ -142,7 +142,7 @@ def _packed_pair(query: np.ndarray, kv: np.ndarray, *more: np.ndarray | None) ->
     return _plain(HEADS, (query + bias[:HIDDEN]).reshape(*query.shape[:2], HEADS, SIZE), k, v)
 
 
-#: Forms that onnxruntime has on GPUs only.
+#: Forms that onnxruntime has only on GPUs.
 PACKED = [
     Case("MultiHeadAttention", inputs, MHA, expected, tolerance="normal", domain=MICROSOFT, name="in-one")
     for inputs, expected in (

@@ -1,4 +1,4 @@
-"""ONNX's attention and rotary embedding, and what com.microsoft's have in common with them."""
+"""ONNX's attention and rotary embedding, and their common part with com.microsoft's."""
 
 import numpy as np
 from case import MICROSOFT, Case, r
@@ -12,7 +12,7 @@ CASES = [
             ([r(2, 3, 4, 8), r(2, 3, 6, 8), r(2, 3, 6, 8), r(2, 1, 4, 6, dtype="bool")], {"softcap": 2.0}),
             ([r(2, 9, 4, 8), r(2, 3, 6, 8), r(2, 3, 6, 8)], {"is_causal": 1}),
             ([r(2, 5, 24), r(2, 7, 24), r(2, 7, 24)], {"q_num_heads": 3, "kv_num_heads": 3}),
-            # So many rows that a GPU has blocks of 32 of them.
+            # Enough rows for a GPU's blocks of 32.
             ([r(5, 28, 61, 8), r(5, 28, 45, 8), r(5, 28, 45, 12), r(61, 45)], {}),
             ([r(6, 44, 61, 8), r(6, 22, 61, 8), r(6, 22, 61, 8)], {"is_causal": 1}),
         )

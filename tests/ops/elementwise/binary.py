@@ -42,7 +42,7 @@ INTEGERS = [
         for dtype in ("int32", "int64", "uint32")
         for op in ("Add", "Sub", "Mul", "Div")
     ),
-    # Narrow integers wrap around; onnxruntime does not have them.
+    # Narrow integers wrap around; onnxruntime does not support them.
     *(
         Case(op, [r(3, 8, dtype=dtype, low=0), r(8, dtype=dtype, low=1)], expected=function)
         for dtype in ("int8", "uint8", "int16", "uint16")

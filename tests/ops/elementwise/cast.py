@@ -15,7 +15,7 @@ DTYPES = {
 }
 SIGNED = np.array([0, 1.5, -1.5, 3.99, 100, -3, 0.25], np.float32)
 
-#: float32 around what float16 can hold: ties, subnormals, the largest number and beyond.
+#: float32 near the limits of float16: ties, subnormals, the largest number and beyond.
 HALVES = np.array(
     [
         *(1 / 3, -0.0, 1 + 2**-11, 1 + 3 * 2**-11, 2**-14 - 2**-26, 2**-24, 2**-25, 3 * 2**-26, 1e-30, 65504),
@@ -25,7 +25,7 @@ HALVES = np.array(
 )
 
 
-#: Numbers that integers of 8, 16, 32 and 64 bits do not hold, and those next to them that they do.
+#: Numbers beyond integers of 8, 16, 32 and 64 bits, and the nearest ones within.
 BEYOND = [
     *(0.5, -0.5, -1.5, 127, 128, 200.7, 256, 300, -129, -200, 32768, 40000, -32769, 65535, 65536, 1e5, -1e5),
     *(2**31 - 128, 2**31, 3e9, 2**32 - 256, 2**32, 5e9, -(2**31), -(2**31) - 256, -3e9, -5e9, 9.2e18, -9.2e18),
@@ -35,7 +35,7 @@ INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 
 
 def beyond(source: str, target: str) -> Case:
-    """Each number alone: of many, what native makes of those beyond uint32 depends on their place."""
+    """Single numbers: among several, native's result beyond uint32 depends on their place."""
     with np.errstate(all="ignore"):
         numbers = np.array(BEYOND).astype(source)
     to = {"to": helper.np_dtype_to_tensor_dtype(np.dtype(target))}

@@ -9,7 +9,7 @@ EDGES = np.array([0, -0.0, 1, -1, 0.5, -0.5, 2.5, 1.5, 30, -30, 88, -87, np.inf,
 
 
 def _values(scale: float, edges: np.ndarray = EDGES) -> np.ndarray:
-    """Small, usual and large numbers of both signs, and `edges`; not a multiple of four of them."""
+    """Small, usual and large numbers of both signs, and `edges`; their number is not a multiple of four."""
     rng = np.random.default_rng(7)
     parts = [rng.standard_normal(37) * scale, rng.standard_normal(20) * 1e-3, rng.standard_normal(10) * 20, edges]
     return np.concatenate(parts).astype(np.float32)

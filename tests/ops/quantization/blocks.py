@@ -33,7 +33,7 @@ CASES = [
     matmul(3, 96, 12, 32, 4, "float"),
     matmul(1, 160, 40, 32, 4, "packed", bias=True),
     matmul(20, 160, 40, 32, 4, "packed", bias=True),
-    # Whole teams share k.
+    # Whole teams divide k.
     *(matmul(1, 1024, 24, 32, bits, "packed") for bits in (2, 4, 8)),
     matmul(5, 1024, 24, 32, 4, "packed"),
     matmul(1, 1032, 20, 256, 4, "packed"),

@@ -54,7 +54,7 @@ CASES = [
             *((np.nan, 1, -2), (1, -2, np.nan), (np.nan, np.nan), (np.nan, np.inf, -1), (np.nan, -np.inf, 1)),
         )
     ),
-    # A scale that a multiplication by 1/255 misses by a bit.
+    # A scale for which a multiplication by 1/255 is off by a bit.
     Case("DynamicQuantizeLinear", [np.array([-4.4226546, 2.3367743], np.float32)], outputs=3, tolerance="exact"),
     *(
         Case("DynamicFakeQuantize", [x], expected=_and_back, domain="com.ms.internal")

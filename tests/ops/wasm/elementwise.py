@@ -1,4 +1,4 @@
-"""Numbers as text, and functions of the largest and the least floats, and of tensors of any length."""
+"""Numbers as text, and functions of the largest and the smallest floats, and of tensors of any length."""
 
 import numpy as np
 from case import Case, r
@@ -7,7 +7,7 @@ from onnx import TensorProto
 
 from py_ort.schema.scalar_functions import FUNCTIONS
 
-# As text: onnxruntime writes eight digits, whatever the type is.
+# As text: onnxruntime writes eight digits for all types.
 
 _WHOLE = [0, -0.0, 1, -2, 2.5, 1e5, 123456, 1e6, 1234567, 12345678, 123456789, 1e10, 1e15, 1e16, 1e17, 1e21, 3.4e38]
 _SMALL = [0.1, 1 / 3, 0.30000001, 1e-4, 1e-5, 1.5e-5, 0.99999999, 0.999999999, 9.5367431640625e-07]
@@ -29,19 +29,19 @@ CASES += [
     Case("Cast", [np.array([True, False])], {"to": TensorProto.STRING}),
 ]
 
-#: The largest floats, the least normal ones, denormals, and what is not finite; on GPUs denormals may be 0.
+#: The largest floats, the smallest normal ones, denormals, and non-finite ones; on GPUs denormals may be 0.
 _EDGES = [np.finfo(np.float32).max, 1e30, 1.5, np.finfo(np.float32).tiny, 5.9e-39, 1e-42, 1.4e-45, 0.0, np.inf]
 EDGES = np.array([*_EDGES, *(-x for x in _EDGES), np.nan], np.float32)
 
 CASES += [
     Case(row.name, [EDGES], tolerance="normal")
     for row in FUNCTIONS.values()
-    if "" in row.domains and row.name != "Swish"  # which native does not have
+    if "" in row.domains and row.name != "Swish"  # native lacks these
 ]
-# Whole vectors and what is left of one, whole blocks of the micro-kernel and what is left of one.
+# Whole vectors and their rest, whole blocks of the micro-kernel and their rest.
 CASES += [Case(op, [r(n)]) for op in ("Tanh", "LeakyRelu") for n in (1, 2, 3, 4, 5, 7, 1023, 1024, 1025, 4099)]
 
-# Vectors of floats that integers of 32 bits hold, of such that they do not, and of both.
+# Vectors of floats within integers of 32 bits, beyond them, and both.
 _WIDE = np.array([1.9, -1.9, 2147483520, -2147483648, 3e9, -3e9, 1e15, 7.5, 0.5, -3e9, 2.5, 9e18, 255.9], np.float32)
 CASES += [Case("Cast", [_WIDE], {"to": to}) for to in (TensorProto.INT32, TensorProto.UINT8, TensorProto.INT16)]
 CASES += [

@@ -1,4 +1,4 @@
-"""ai.onnx.ml's features and labels; machines and trees have tests of their own in tests/unit."""
+"""ai.onnx.ml's features and labels; tests/unit covers machines and trees."""
 
 import numpy as np
 from case import Case, r

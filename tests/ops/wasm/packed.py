@@ -1,4 +1,4 @@
-"""Weights in panels, Winograd: the forms that Python's layout leaves for the CPU."""
+"""Weights in panels, Winograd: the forms that Python's layout makes for the CPU."""
 
 from collections.abc import Callable
 from functools import cache

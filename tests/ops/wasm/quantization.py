@@ -80,7 +80,7 @@ CASES = [
         for bias in (None, r(9, dtype="int32", low=-500, high=500))
         for result, tolerance in (([Y_SCALE, Y_ZERO], "exact"), ([], "tight"))
     ),
-    # Means, sums and products that lie just between two steps, with odd zero points.
+    # Means, sums and products halfway between two steps, with odd zero points.
     *(
         Case(f"QLinear{op}", [u8(3, 40), *ODD, u8(3, 40), *ODD, *ODD], domain=MICROSOFT, tolerance="exact")
         for op in ("Add", "Mul")
@@ -112,7 +112,7 @@ CASES = [
         domain=MICROSOFT,
         tolerance="exact",
     ),
-    # Channels that are sixteen, fewer and more, in windows that padding cuts.
+    # Sixteen channels, fewer and more, in windows that padding cuts.
     *(
         Case(
             "QLinearAveragePool",

@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM with all their options, against onnxruntime."""
+"""RNN, GRU and LSTM with all their options, compared with onnxruntime."""
 
 import numpy as np
 from case import Case, r

@@ -1,4 +1,4 @@
-"""Resizing of bytes: linear interpolation in floats, whose results are truncated as casts are."""
+"""Resizing of bytes: linear interpolation in floats, whose results are truncated like casts."""
 
 from collections.abc import Callable
 from typing import Any

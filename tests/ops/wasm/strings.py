@@ -1,4 +1,4 @@
-"""Strings, in every operator of ONNX that takes them without looking at them as words."""
+"""Strings, in every operator of ONNX that accepts them without interpreting them."""
 
 import numpy as np
 from case import Case, i64

@@ -1,4 +1,4 @@
-"""Words of strings."""
+"""Operators on the words of strings."""
 
 import numpy as np
 from case import MICROSOFT, Case
