@@ -1,4 +1,4 @@
-"""Models that cannot be used: which error, and what it says."""
+"""Unusable models: the error, and its message."""
 
 import processes
 import pytest
@@ -108,6 +108,6 @@ for kind in ("external data", "a .pyort file", "a cached plan", "a cached plan w
 
 
 def test_files_that_are_cut_off_while_a_session_is_made(tmp_path):
-    """As by who writes a file over in place: an error that names the file, or another plan; never a signal."""
+    """As when a program overwrites a file in place: an error that names the file, or another plan; never a signal."""
     done = processes.python(CUT_OFF, FOLDER=str(tmp_path), PY_ORT_CACHE="1", PY_ORT_CACHE_DIR=str(tmp_path / "cache"))
     assert len(done.stdout.splitlines()) == 4, (done.returncode, done.stdout, done.stderr)

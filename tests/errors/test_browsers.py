@@ -1,4 +1,4 @@
-"""Browsers that are not there, and browsers and pages that die: typed errors, soon, and the next session works."""
+"""Missing browsers, and browsers and pages that die: typed errors, soon, and the next session works."""
 
 import sys
 import threading
@@ -31,7 +31,7 @@ FEEDS = {"x": np.eye(1024, dtype=np.float32)}
 
 @pytest.fixture
 def own_browser():
-    """Options of a browser that no other test uses, and the flag its process can be found by."""
+    """Options of a browser that no other test uses, and the flag by which its process can be found."""
 
     def own_browser(launcher: str) -> tuple[BrowserOptions, str]:
         flag = f"--py-ort-test={uuid.uuid4().hex}"
@@ -41,7 +41,7 @@ def own_browser():
 
 
 def run_and(session: InferenceSession, action) -> tuple[BaseException, float]:
-    """Start a run that takes seconds, do something in the middle; return the run's error, and its time after that."""
+    """Start a run that takes seconds, and act in the middle of it; return the run's error, and its time after that."""
     caught: list[BaseException] = []
 
     def target() -> None:
@@ -63,7 +63,7 @@ def run_and(session: InferenceSession, action) -> tuple[BaseException, float]:
 
 
 def within(seconds: float, condition) -> bool:
-    """Wait for something at most so long; return whether it came."""
+    """Wait for a condition, up to this time; return whether it became true."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -113,7 +113,7 @@ def test_page_killed_in_a_run(own_browser, launcher):
     options, flag = own_browser(launcher)
     session = InferenceSession(small_models.slow(), providers=["wasm"], browser=options)
     error, seconds = run_and(session, lambda: processes.kill(processes.children(flag, "renderer")))
-    # Without Playwright nobody sees a page crash: its connection is gone.
+    # Without Playwright a page's crash is not visible: its connection is closed.
     assert isinstance(error, PageCrashed if launcher == "playwright" else ConnectionLost)
     assert "new InferenceSession" in str(error)
     assert seconds < 5
@@ -124,7 +124,7 @@ def test_page_killed_in_a_run(own_browser, launcher):
 
 @linux
 def test_gpu_process_killed(own_browser, page_errors):
-    """The GPU device is lost: the session says so, and the next one, in the same page, gets a new device."""
+    """The GPU device is lost: the session reports it, and the next one, in the same page, gets a new device."""
     options, flag = own_browser("playwright")
     feeds = {"x": np.zeros((1, 3), np.float32), "scale": np.ones(3, np.float32)}
     with InferenceSession(small_models.add(), providers=["webgpu"], browser=options) as session:
@@ -144,7 +144,7 @@ def test_gpu_process_killed(own_browser, page_errors):
 
 @linux
 def test_gpu_process_killed_until_the_browser_gives_up(own_browser, page_errors):
-    """Chromium then has no adapter any more: webgpu sessions come to another browser, others stay to their end."""
+    """Chromium then has no adapter any more: webgpu sessions use another browser, others stay until their end."""
     options, flag = own_browser("playwright")
     feeds = {"x": np.zeros((1, 3), np.float32), "scale": np.ones(3, np.float32)}
     staying = InferenceSession(small_models.add(), providers=["wasm"], browser=options)
@@ -208,7 +208,7 @@ for _ in range(4):
 
 @linux
 def test_playwrights_driver_killed():
-    """The next session has a new one, as often as that happens, and no open file is left of the old ones."""
+    """The next session has a new one, each time, and no open file of the old ones remains."""
     done = processes.python(DRIVER_KILLED)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -248,7 +248,7 @@ finally:
 
 @linux
 def test_playwrights_driver_does_not_answer():
-    """The next browser has a new one; those of the old one go on."""
+    """The next browser has a new one; those of the old one continue."""
     done = processes.python(DRIVER_STUCK)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["[[1.0, 1.0, 1.0]]"] * 3
@@ -265,7 +265,7 @@ def test_nothing_is_left_of_a_browser(own_browser, launcher):
 
 @linux
 def test_the_token_is_in_no_command_line(own_browser, monkeypatch):
-    """Command lines are for every user of the machine to read."""
+    """Every user of the machine can read command lines."""
     tokens, seen = [], []
     expect = Bridge.expect_worker
 

@@ -13,7 +13,7 @@ _seed = itertools.count()
 
 
 def heavy() -> bytes:
-    """A model with weights that no other session has, so that the page reports how it fetches them."""
+    """A model with weights that no other session has, so that the page reports the progress of fetching them."""
     weights = np.random.default_rng(next(_seed)).standard_normal((1024, 2048)).astype(np.float32)
     ends = small_models.floats("x", [1, 1024]), small_models.floats("y", [1, 2048])
     node = helper.make_node("MatMul", ["x", "w"], ["y"])

@@ -16,12 +16,12 @@ from py_ort.browser import page
 from py_ort.exceptions import Cancelled, DeviceLost, Fail, Timeout, WorkerEnded
 from py_ort.runtime.values.ort_value import OrtValue
 
-#: Not that of other tests, whose sessions would come and go with these.
+#: Separate from other tests' browsers, whose sessions would be affected.
 OWN = {"webgpu": "software", "flags": ("--py-ort-test=cancelling",), "idle_timeout": 3600}
 ENDLESS = small_models.boxes_apart(200_000)
 FEEDS = {"x": np.arange(6, dtype=np.float32).reshape(2, 3), "scale": np.ones(3, np.float32)}
 SUM = FEEDS["x"] + 1
-#: Seconds that a node of these takes at least, were it not ended.
+#: The least seconds that these nodes would take if they were not ended.
 ENDLESS_SECONDS = 60
 
 
@@ -37,7 +37,7 @@ def where(request) -> BrowserOptions:
     return BrowserOptions(launcher=getattr(request, "param", "process"), **OWN)
 
 
-#: For tests in which something is ended with its worker, or its browser, that each launcher must live through.
+#: For tests in which something is ended with its worker, or its browser, for each launcher.
 BY_EACH = pytest.mark.parametrize("where", ["playwright", "process"], indirect=True)
 
 
@@ -56,7 +56,7 @@ def make(where):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """A worker takes a core until it is ended: in most tests that is sooner than in the product."""
+    """A worker occupies a core until it is ended: in most tests that is sooner than in the product."""
     monkeypatch.setattr(page, "WORKER_PATIENCE", 0.5)
 
 
@@ -91,7 +91,7 @@ def test_runs_of_others_are_done_again(make):
 
 
 def test_one_that_waits_for_its_turn_ends_nothing(make, caplog):
-    """A run that times out behind a long one of another session, which nobody wants to end."""
+    """A run that times out while it waits for a long one of another session, which must not be ended."""
     long, beside = make(small_models.slow(steps=40)), make(small_models.add())
     under_way = long.run_async(None, {"x": np.eye(1024, dtype=np.float32)})
     time.sleep(0.3)
@@ -281,7 +281,7 @@ def test_a_run_that_reads_a_lost_value_is_not_done_again(make):
 
 @SOON
 def test_the_plan_is_not_made_again(make, tmp_path, monkeypatch, caplog):
-    """It is in the cache. Without one the model is read again, if it is still the same file."""
+    """It is in the cache. Without a cache the model is read again, if its file is unchanged."""
     file = tmp_path / "model.onnx"
     file.write_bytes(small_models.add())
     monkeypatch.setenv("PY_ORT_CACHE", "1")
@@ -305,7 +305,7 @@ def test_the_plan_is_not_made_again(make, tmp_path, monkeypatch, caplog):
 
 @SOON
 def test_an_endless_creation_ends(make, where):
-    """Nodes on the CPU are run when a session is made, for the shapes of what they give to the GPU."""
+    """Creating a session runs nodes on the CPU, to find the shapes of the GPU's inputs."""
     beside = make(small_models.add())
     asked = SessionOptions()
     asked.create_timeout = 1.0
@@ -320,8 +320,8 @@ def test_an_endless_creation_ends(make, where):
 
 @BY_EACH
 def test_work_of_the_gpu_is_ended_with_the_browser(make, where, page_errors, caplog, monkeypatch):
-    """No worker can end what the GPU process does for it, and all others wait for that process."""
-    monkeypatch.setattr(page, "GPU_PATIENCE", 3.0)  # a software adapter takes all cores meanwhile
+    """No worker can end its work in the GPU process, and all others wait for that process."""
+    monkeypatch.setattr(page, "GPU_PATIENCE", 3.0)  # a software adapter uses all cores meanwhile
     endless = make(small_models.endless_on_webgpu(), providers=["webgpu"])
     beside = make(small_models.add(), providers=["webgpu"])
     other = make(small_models.add(), pages=2)

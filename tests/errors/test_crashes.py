@@ -39,7 +39,7 @@ def where(devtools: str) -> BrowserOptions:
 
 @pytest.fixture
 def crash(devtools: str) -> Crash:
-    """Have the next kernel that copies, or the next walk, crash the core: see `crashes.CRASH`."""
+    """Make the next kernel that copies, or the next walk, crash the core: see `crashes.CRASH`."""
 
     def crash(how: str, place: str) -> None:
         assert in_workers(devtools, f"({crashes.CRASH})({json.dumps([how, place])})") == 1
@@ -102,7 +102,7 @@ def test_runs_that_wait_are_done_again(make: Make, crash: Crash) -> None:
     crashed = joined.run_async(None, {"x": X})
     waiting = [session.run_async(None, feeds) for session, feeds in [(beside, FEEDS), (joined, {"x": X})] * 3]
     errors = [future.exception(60) for future in (crashed, *waiting)]
-    # They are begun in threads, each of which may be the first.
+    # They begin in threads, each of which may be the first.
     (first,) = [i for i, error in enumerate(errors) if error]
     assert isinstance(errors[first], CoreCrashed)
     for i, future in enumerate((crashed, *waiting)):
@@ -139,7 +139,7 @@ def test_values_on_the_gpu_are_lost_and_say_why(make: Make, crash: Crash) -> Non
 
 
 def test_a_creation_that_crashes(make: Make, crash: Crash) -> None:
-    """Its nodes on the CPU are carried out for the shapes of what they give to the GPU."""
+    """Its nodes on the CPU are run to find the shapes of the GPU's inputs."""
     beside, joined = make(small_models.add()), make(crashes.joined())
     crash("memory", "kernel")
     arguments = {"model": crashes.joined("Neg"), "providers": [("webgpu", {"forceCpuNodeNames": "joined"}), "wasm"]}

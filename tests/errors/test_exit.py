@@ -74,13 +74,13 @@ def test_nothing_is_left(launcher: str) -> None:
 
 
 def at_once(function: Callable[..., tuple[str, Any]], cases: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
-    """Run a few cases at a time: most of their time they wait."""
+    """Run a few cases at a time: they mostly wait."""
     with ThreadPoolExecutor(4) as threads:
         return dict(threads.map(lambda case: function(*case), cases))
 
 
 def end_script(launcher: str, how: str) -> tuple[str, list[str]]:
-    """Run the script and return what is left."""
+    """Run the script and return what remains."""
     flag = f"--py-ort-test={uuid.uuid4().hex}"
     # A short path: Chromium has a socket there.
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
@@ -96,7 +96,7 @@ def end_script(launcher: str, how: str) -> tuple[str, list[str]]:
 
 
 def nothing_soon(rest: Callable[[], list[str]]) -> list[str]:
-    """Return what is left after up to 30 s, as soon as it is nothing."""
+    """Return the remains after up to 30 s, or as soon as there are none."""
     until = time.monotonic() + 30
     while (found := rest()) and time.monotonic() < until:
         time.sleep(0.2)
@@ -145,7 +145,7 @@ def kernel(folder: Path) -> str:
 
 
 def tree(folder: Path) -> str:
-    """Three models, each in a folder, which take a while to compile."""
+    """Three models, each in a folder, which take some time to compile."""
     for number in range(3):
         (folder / "tree" / str(number)).mkdir(parents=True)
         shutil.copy(slow(folder), folder / "tree" / str(number) / "slow.onnx")
@@ -160,7 +160,7 @@ def project(folder: Path) -> str:
     return str(folder)
 
 
-#: Commands by name: what they get (a function of the folder makes it), and how many browsers they have at once.
+#: Commands by name: their arguments (made by a function of the folder), and their number of browsers at once.
 COMMANDS: dict[str, tuple[list[Any], int]] = {
     "run": (["run", slow, "--random", "--runs", 1000], 1),
     "run of a process": (["run", slow, "--random", "--runs", 1000, "--launcher", "process"], 1),
@@ -169,7 +169,7 @@ COMMANDS: dict[str, tuple[list[Any], int]] = {
     "profile": (["profile", slow, "--runs", 1000], 1),
     "tune": (["tune", slow, "--webgpu", "software"], 1),
     "kernel": (["kernel", kernel], 1),
-    "browsers": (["browsers", "--webgpu", "hardware", "--browser", "chromium"], 1),  # asks again and again
+    "browsers": (["browsers", "--webgpu", "hardware", "--browser", "chromium"], 1),  # asks repeatedly
     "export": (["export", slow, "-o", "out", "--check", "--browser", "chromium"], 1),
     "export of a folder": (["export", tree, "-o", "out"], 0),
     "serve": (["serve", ".", "--port", 0], 0),
@@ -198,7 +198,7 @@ def test_nothing_is_left_of_commands(first: int, tmp_path: Path) -> None:
 
 
 def end_command(command: str, name: str, folder: Path) -> tuple[str, list[str]]:
-    """End a command by a signal, and return what is left."""
+    """End a command by a signal, and return what remains."""
     folder.mkdir()
     given, browsers = COMMANDS[command]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary, ExitStack() as stack:
@@ -223,7 +223,7 @@ def end_command(command: str, name: str, folder: Path) -> tuple[str, list[str]]:
             try:
                 found = until_it_runs(process, command, browsers, Path(temporary), said)
                 number = getattr(signal, name)
-                # A terminal tells all of its processes, when it closes and by Ctrl-C.
+                # A terminal signals all of its processes, when it closes and by Ctrl-C.
                 (os.killpg if name in ("SIGHUP", "SIGINT") else os.kill)(process.pid, number)
                 status = process.wait(60)
             finally:
@@ -261,8 +261,8 @@ def until_it_runs(process: subprocess.Popen[bytes], command: str, browsers: int,
 
 
 def rest_of(started: set[int], folder: Path, name: str) -> list[str]:
-    """Return what is left: processes, and folders, if Python had time to remove its own."""
+    """Return the remains: processes, and folders, if Python had time to remove its own."""
     lines = processes.command_lines()
-    running = [lines[pid][1] for pid in started if pid in lines and lines[pid][1]]  # one that has ended has no line
+    running = [lines[pid][1] for pid in started if pid in lines and lines[pid][1]]  # an ended one has no line
     kept = ("pytest-of-", *(("tmp",) if name == "SIGKILL" else ()))
     return running + [path.name for path in folder.glob("[!.]*") if not path.name.startswith(kept)]

@@ -1,4 +1,4 @@
-"""Feeds that do not fit: each error names the input, what was expected and what came; the session goes on."""
+"""Feeds that do not fit: each error names the input, the expected and the actual value; the session still works."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def test_a_closed_session(new_session):
         session.run(None, {"x": X, "scale": SCALE})
 
 
-#: Where a scalar goes, and what of its rank shows: (input's type, nodes, constants, shapes of feeds that are refused).
+#: Uses of a scalar that reveal its rank: (input's type, nodes, constants, refused shapes of feeds).
 SCALARS = {
     "If": (
         "bool",
@@ -102,7 +102,7 @@ SCALARS = {
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
 @pytest.mark.parametrize("type_name, nodes, constants, refused", SCALARS.values(), ids=SCALARS)
 def test_a_tensor_of_one_element_for_a_scalar(new_session, provider, type_name, nodes, constants, refused):
-    """As native onnxruntime takes it; what would come out in another shape, or of two elements, is refused."""
+    """As in native onnxruntime; a feed that would change the result's shape, or of two elements, is refused."""
     model = parse(f"g (float[a,b] x, {type_name} p) => (out y) {{ {nodes} }}".replace("out y", "float[] y"), constants)
     model.graph.output[0].ClearField("type")
     session = new_session(model.SerializeToString(), providers=[provider])
@@ -127,7 +127,7 @@ def test_a_tensor_of_one_element_for_a_scalar(new_session, provider, type_name, 
     "node", ["Slice(x, n, m, a)", "Pad(x, p, zero, a)", "CenterCropPad<axes=[0,0]>(x, m)"], ids=["Slice", "Pad", "Crop"]
 )
 def test_axes_named_twice(new_session, node):
-    """Starts of the same axis added up: elements behind the tensor were read."""
+    """Starts of the same axis added up: elements past the tensor were read."""
     numbers = {"n": np.array([5, 5]), "m": np.array([6, 6]), "p": np.array([1, 1, 1, 1]), "a": np.array([0, 0])}
     inputs = ", ".join(f"int64[{name}_size] {name}" for name in numbers)
     text = f"g (float[h,w] x, {inputs}) => (float[p,q] y) {{ y = {node} }}"

@@ -1,4 +1,4 @@
-"""A page that answers nonsense, or not at all: typed errors, soon, whatever was asked."""
+"""A page that sends nonsense, or no answers: typed errors, soon, for every request."""
 
 import itertools
 import random
@@ -32,7 +32,7 @@ _number = itertools.count()
 
 @pytest.fixture
 def play(monkeypatch):
-    """Have a page played; returns the options of its browser."""
+    """Replace the page; returns the options of its browser."""
 
     # Two reasons for which others wait long.
     monkeypatch.setattr(pools, "HEARTBEAT", 0.3)
@@ -54,7 +54,7 @@ def play(monkeypatch):
 
 
 def ask_everything(browser: BrowserOptions, create_timeout: float = 5.0) -> tuple[list[PyOrtError], int]:
-    """Use all that talks to a page; return the errors, and how many questions there were."""
+    """Use everything that communicates with a page; return the errors, and the number of requests."""
     errors: list[PyOrtError] = []
     asked = 0
 
@@ -110,7 +110,7 @@ def on_the_gpu(session: InferenceSession) -> None:
 
 
 def test_a_core_that_crashes_each_time(play):
-    """Each run is told, none is done again for ever, and the next is of another worker."""
+    """Each run receives an error, none is repeated for ever, and the next one uses another worker."""
 
     def garble(request: Any, body: Any, payload: list[bytes]) -> Any:
         if request.kind != "Run":
@@ -130,7 +130,7 @@ def test_a_core_that_crashes_each_time(play):
 
 
 def test_an_honest_page_is_understood(play):
-    """Else the others would prove nothing."""
+    """Otherwise the other tests would prove nothing."""
     errors, asked = ask_everything(play())
     assert errors == [] and asked >= 14
 
@@ -173,12 +173,12 @@ def cut(seed: int) -> fake_page.Garble:
     return garble
 
 
-#: JSON that says nothing, or something else than it should.
+#: Meaningless or wrong JSON.
 TEXTS = ["{", "[]", "null", "7", '"x"', "[" * 50_000, '{"memory": 5}', '{"memory": {"wasm": {}}}', '{"run_ms": "soon"}']
 
 
 def strange(seed: int) -> fake_page.Garble:
-    """Well-formed messages that mean nothing."""
+    """Well-formed messages without a meaning."""
     rng = random.Random(seed)
 
     def garble(request, body, payload):
@@ -255,7 +255,7 @@ def test_json_that_is_none(play):
 
 @pytest.mark.parametrize("kind", ["Run", "CreateSession", "GetStats"])
 def test_an_answer_that_got_lost(play, kind):
-    """The worker says that it is at nothing, so nobody waits on."""
+    """The worker reports that it has no work, so the wait ends."""
 
     def garble(request, body, payload):
         return [] if request.kind == kind else fake_page.honestly(request, body, payload)
@@ -271,7 +271,7 @@ def silence(request, body, payload):
 
 
 def test_a_page_that_says_nothing_any_more(play):
-    """A run has all the time it needs, as long as its page is there."""
+    """A run may take any time, as long as its page answers."""
 
     def host(request, body, payload):
         return [] if dead and request.kind == "Ping" else fake_page.honestly(request, body, payload)

@@ -1,4 +1,4 @@
-"""Browsers that die while nothing runs in them."""
+"""Browsers that die without running work."""
 
 import sys
 
@@ -64,7 +64,7 @@ KINDS = ["browser", "--type=renderer", "network.mojom"]
 @pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
 @pytest.mark.parametrize(("launcher", "kinds"), [("playwright", [*KINDS, "driver"]), ("process", KINDS)])
 def test_a_browser_killed_while_nothing_ran(launcher: str, kinds: list[str]) -> None:
-    """The next session has another browser, and hears nothing of it."""
+    """The next session has another browser, without any error."""
     done = processes.python(KILLED, LAUNCHER=launcher, KINDS=" ".join(kinds))
     wanted = ["[[1.0, 1.0, 1.0]]"]
     assert done.stdout.splitlines() == wanted + [f"{kind} {wanted[0]}" for kind in kinds], done.stderr

@@ -1,4 +1,4 @@
-"""Ctrl-C at any time in the making of a session: the process, the browsers and the page are as they were."""
+"""Ctrl-C at any time while a session is made: the process, the browsers and the page are unchanged afterwards."""
 
 import sys
 
@@ -111,7 +111,7 @@ def model(tmp_path):
 
 @pytest.mark.parametrize("delay", [0.005, 0.05, 0.15, 0.27, 0.5, 0.9, 1.5])
 def test_the_first_session(model, delay):
-    """Most of its time goes into imports."""
+    """Most of its time is spent on imports."""
     done = processes.python(FIRST, MODEL=model, DELAY=str(delay), PY_ORT_CACHE="0")
     assert done.stdout.startswith("well"), done.stderr
 

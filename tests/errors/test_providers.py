@@ -1,4 +1,4 @@
-"""Providers that cannot run here: left out with a reason, or an error that lists the reasons."""
+"""Providers that cannot run here: skipped with a reason, or an error that lists the reasons."""
 
 import logging
 import re
@@ -53,7 +53,7 @@ def test_all_providers_are_required_or_one_that_is_not_wasm_will_do(new_session)
         new_session(small_models.add(), required, names)
     session = new_session(small_models.add(), no_fallback, names)
     assert list(session.placement().left_out) == ["CUDAExecutionProvider"]
-    # As native onnxruntime, where only the CPU is left.
+    # As in native onnxruntime, if only the CPU remains.
     with pytest.raises(EPFail, match=r"disable_cpu_ep_fallback.*CUDAExecutionProvider"):
         new_session(small_models.add(), no_fallback, ["CUDAExecutionProvider", "cpu"])
 
@@ -112,7 +112,7 @@ def test_hardware_that_is_not_there(new_session):
 
 
 def test_an_adapter_on_the_cpu_is_no_hardware(new_session):
-    """A device that other sessions have opened is none either for those that want a GPU."""
+    """A device opened by other sessions does not count for those that require a GPU."""
     software = BrowserOptions(webgpu="software", flags=("--py-ort-test=hardware",), idle_timeout=0)
     session = new_session(small_models.add(), providers=["webgpu"], browser=software)
     lease = session._opened.runtime.lease

@@ -1,4 +1,4 @@
-"""Chromium's sandbox: on for every user who can have it; else a warning, once."""
+"""Chromium's sandbox: on for every user who can have it; otherwise a warning, once."""
 
 import tempfile
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from another_user import AnotherUser
 
-#: Two sessions; then what their browser's processes are confined by.
+#: Two sessions; then the confinement of their browser's processes.
 SCRIPT = """
 import json
 import numpy as np
@@ -28,7 +28,7 @@ print(json.dumps([sums, "--no-sandbox" in main, seccomp]))
 
 @pytest.fixture(scope="module")
 def nobody():
-    # Not in pytest's own folders: these are closed to others.
+    # Not in pytest's own folders: other users cannot read these.
     with tempfile.TemporaryDirectory() as folder:
         yield AnotherUser(Path(folder))
 

@@ -1,4 +1,4 @@
-"""Plans that say what is not so of their providers."""
+"""Plans with wrong facts about their providers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 
 
 def changed(change) -> bytes:
-    """A plan of Add on webgpu, of whose provider there something is another."""
+    """A plan of Add on webgpu, with a change in its provider there."""
     plan = read_plan(compile_model(small_models.add()).plan)
     change(plan.providers[1])
     builder = flatbuffers.Builder(1 << 12)
