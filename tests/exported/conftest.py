@@ -50,7 +50,7 @@ def plainly_served() -> Iterator[Served]:
 
 @pytest.fixture
 def open_url(chromium: Any) -> Iterator[Callable[..., Any]]:
-    """Open a URL; afterwards its page must have had no error."""
+    """Open a URL; afterwards its page must have had no errors."""
     contexts, wrong = [], []
 
     def show(url: str, *, dark: bool = False, width: int = 1200) -> Any:
@@ -61,7 +61,7 @@ def open_url(chromium: Any) -> Iterator[Callable[..., Any]]:
         page = context.new_page()
         page.on(
             "console",
-            # Each browser asks for an icon.
+            # Each browser requests an icon.
             lambda message: (
                 message.type == "error"
                 and not message.location["url"].endswith("/favicon.ico")

@@ -1,4 +1,4 @@
-"""`py-ort export --check`: the exported file, in the browsers that are installed, against native onnxruntime."""
+"""`py-ort export --check`: the exported file, in the installed browsers, compared with native onnxruntime."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_installed_browser(tmp_path: Path, family: str) -> None:
 
 
 def test_types_of_all_kinds(tmp_path: Path) -> None:
-    """Strings, integers of 64 bits, booleans, halves and sequences come and go as they are."""
+    """Strings, integers of 64 bits, booleans, halves and sequences are passed unchanged."""
     kinds = {"s": TensorProto.STRING, "i": TensorProto.INT64, "b": TensorProto.BOOL, "h": TensorProto.FLOAT16}
     values = [helper.make_tensor_value_info(name, kind, ["N"]) for name, kind in kinds.items()]
     outputs = [helper.make_tensor_value_info(f"{name}_out", kind, ["N"]) for name, kind in kinds.items()]
@@ -94,7 +94,7 @@ def test_without_onnxruntime_wasm_is_the_judge(tmp_path: Path) -> None:
 
 
 def test_sizes_that_the_model_takes(tmp_path: Path) -> None:
-    """An image is as large as native onnxruntime wants it: others are tried where the first is refused."""
+    """An image has a size that native onnxruntime accepts: after a refusal others are tried."""
     weight = numpy_helper.from_array(np.ones((3 * 48 * 320, 2), np.float32), "w")
     model = small_models.model(
         [helper.make_node("Flatten", ["image"], ["flat"]), helper.make_node("MatMul", ["flat", "w"], ["y"])],
@@ -107,7 +107,7 @@ def test_sizes_that_the_model_takes(tmp_path: Path) -> None:
 
 
 def test_the_command(tmp_path: Path) -> None:
-    """A table, reports beside the file, and a status; sizes and files of inputs as `py-ort run` takes them."""
+    """A table, reports next to the file, and a status; sizes and files of inputs as for `py-ort run`."""
     model, npy = tmp_path / "net.onnx", tmp_path / "x.npy"
     model.write_bytes(small_models.two_products())
     np.save(npy, np.full((3, 4, 8, 8), 0.5, np.float32))

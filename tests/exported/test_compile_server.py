@@ -82,7 +82,7 @@ def test_limits(compile_server: Serve) -> None:
 
 
 def outside(file: Path) -> bytes:
-    """A model whose weight is to lie in a file of the server's."""
+    """A model whose weight is in one of the server's own files."""
     from external_models import external
 
     node = helper.make_node("Add", ["x", "w"], ["y"])
@@ -109,7 +109,7 @@ def test_a_hostile_model_ends_its_process_only(compile_server: Serve, tmp_path: 
         os.kill(workers[0], signal.SIGKILL)
         status, _, text = waiting.result()
     assert status == 422 and text.startswith(b"OutOfMemory: model.onnx: the process that compiled it was killed")
-    # It is not tried again and again.
+    # It is not tried repeatedly.
     assert server.ask(f"/export?sha256={sha256(slow)}")[0] == 422
     assert server.metrics()["failed_total"] == 3
     server.compiled(numbered(6))

@@ -1,4 +1,4 @@
-"""`py-ort export --page`: from any server of files, without Python in the run."""
+"""`py-ort export --page`: from any file server, without Python in the run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(page: Any) -> list[list[str]]:
 
 
 def image_model() -> bytes:
-    """y = the mean of an image's planes; n is how many there are of what."""
+    """y = the mean of an image's planes; n is the number of each."""
     return small_models.model(
         [helper.make_node("GlobalAveragePool", ["image"], ["y"])],
         [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["N", 3, "H", "W"])],
@@ -117,7 +117,7 @@ def test_says_why_a_provider_does_not_run(tmp_path: Path, plainly_served: Any, o
     py_ort.export(small_models.add(), tmp_path / "add.pyort", page=True)
     page = open_url("about:blank")
     page.add_init_script("delete Navigator.prototype.gpu")
-    # A worker has a navigator of its own: where there is none, the session is in the page.
+    # A worker has its own navigator: without workers, the session is in the page.
     page.add_init_script("delete globalThis.Worker")
     page.goto(plainly_served(tmp_path))
     run(page)
@@ -162,7 +162,7 @@ def test_sizes_without_a_name_are_each_their_own(tmp_path: Path, plainly_served:
 
 
 def test_a_large_file_is_read_again_only_for_who_asks(tmp_path: Path, plainly_served: Any, open_url: Any) -> None:
-    """Its placement lies behind the weights, and this server has no ranges."""
+    """Its placement follows the weights, and this server has no ranges."""
     weight = numpy_helper.from_array(np.ones((4200, 4200), np.float32), "w")
     model = small_models.model(
         [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")],
@@ -189,7 +189,7 @@ def test_what_is_wrong_is_told(tmp_path: Path, plainly_served: Any, open_url: An
 
 
 def test_dark_and_narrow_and_hostile(tmp_path: Path, plainly_served: Any, open_url: Any) -> None:
-    """A name of a model's is text, however it looks, and nothing sticks out."""
+    """A name in a model is text, however it looks, and nothing extends beyond the edge."""
     name = "<img src=x onerror=\"document.title='taken'\">" + "long" * 60
     model = small_models.model(
         [helper.make_node("Relu", [name], ["y"], name=name)],

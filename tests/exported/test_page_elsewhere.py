@@ -1,4 +1,4 @@
-"""The page of `py-ort export --page` in every installed browser: a frame of a page that tells how it went."""
+"""The page of `py-ort export --page` in every installed browser: in a frame of a page that reports the result."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Handler(SimpleHTTPRequestHandler):
 
 
 async def shown(folder: Path, browser: py_ort.BrowserOptions) -> str:
-    """Return what the frame told."""
+    """Return the frame's report."""
     loop, arrived = asyncio.get_running_loop(), asyncio.Event()
     done: asyncio.Future[str] = loop.create_future()
 

@@ -1,4 +1,4 @@
-"""`py-ort serve`: a folder of a web developer's, its models compiled when pages ask for them."""
+"""`py-ort serve`: a web developer's folder, whose models are compiled on request."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Server:
     def ask(
         self, path: str, headers: dict[str, str] | None = None, method: str = "GET"
     ) -> tuple[int, dict[str, str], bytes]:
-        """Ask without a client's help: a path goes as it is."""
+        """Send a request without a client's help: the path is sent unchanged."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         connection.putrequest(method, path, skip_host="Host" in (headers or {}), skip_accept_encoding=True)
         for name, value in (headers or {}).items():
@@ -247,11 +247,11 @@ def test_pages_are_told_how_far_a_model_is(site: Path, serve: Serve) -> None:
 
 @pytest.mark.browser
 def test_a_page_of_ones_own(site: Path, serve: Serve, open_url: Any) -> None:
-    """It loads the ONNX file, sees what is wrong with it, and is loaded again when that is mended."""
+    """It loads the ONNX file, shows its error, and is loaded again after the file is repaired."""
     (site / "index.html").write_text(PAGE % "model.onnx")
     (site / "model.onnx").write_bytes(b"no model")
     server = serve()
-    expected = open_url("about:blank").context.new_page()  # its errors are meant
+    expected = open_url("about:blank").context.new_page()  # its errors are intended
     expected.goto(server.url)
     expected.locator("#py-ort-serve").get_by_text("InvalidProtobuf").wait_for(timeout=60_000)
     (site / "model.onnx").write_bytes(small_models.add())
@@ -311,7 +311,7 @@ def test_the_list_of_models_runs_them(site: Path, serve: Serve, open_url: Any) -
 
 @pytest.mark.browser
 def test_pages_of_another_origin(site: Path, serve: Serve, open_url: Any, plainly_served: Any, tmp_path: Path) -> None:
-    """With --cors they run the model and the runtime of this server; without it neither."""
+    """With --cors they run the model and the runtime of this server; without it they run neither."""
     other = tmp_path / "other"
     other.mkdir()
     origin = plainly_served(other).rstrip("/")
@@ -324,7 +324,7 @@ def test_pages_of_another_origin(site: Path, serve: Serve, open_url: Any, plainl
 
 
 def test_an_interrupt_ends_it(site: Path, serve: Serve) -> None:
-    """At once, and without a trace, also while a page listens."""
+    """At once, and without a trace, even while a page is connected."""
     server = serve()
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     connection.request("GET", "/py_ort/events")

@@ -1,4 +1,4 @@
-"""`py-ort export TREE`: folders mirrored, what is up to date skipped, one table at the end."""
+"""`py-ort export TREE`: folders mirrored, up-to-date models skipped, one table at the end."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def statuses(tree: Path, output: Path, options: ExportOptions = WASM, **more: bo
 
 
 def test_folders_are_mirrored_and_what_is_up_to_date_is_skipped(tree: Path) -> None:
-    output = tree / "out"  # within the tree: none of its models
+    output = tree / "out"  # within the tree, but not one of its models
     assert statuses(tree, output) == {"add.pyort": "exported", "bert/onnx/model.pyort": "exported"}
     assert {file.relative_to(output).as_posix() for file in output.rglob("*") if file.is_file()} == {
         *("add.pyort", "bert/onnx/model.pyort", "old.onnx", RECORD)
@@ -114,7 +114,7 @@ def test_the_command(tree: Path, tmp_path: Path) -> None:
 
 
 def test_a_process_may_die(tmp_path: Path) -> None:
-    """One that takes too long, has too little memory, or is killed is an error of that model only."""
+    """A model that takes too long, needs too much memory, or is killed is an error of that model only."""
     model, output = tmp_path / "m.onnx", tmp_path / "m.pyort"
     model.write_bytes(small_models.add())
     late = CompileProcess(WASM, Limits(seconds=0.001))

@@ -37,7 +37,7 @@ SHAPE = (1, 3, 224, 224)
 
 
 def model() -> bytes:
-    """The model that the page speaks of, with 37 classes."""
+    """The page's example model, with 37 classes."""
     weight = np.random.default_rng(5).standard_normal((3, 37)).astype(np.float32)
     return small_models.model(
         [
@@ -66,7 +66,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "model.onnx").write_bytes(model())
     (command,) = (line for line in COMMANDS if line.startswith("py-ort export"))
     with contextlib.chdir(folder):
-        # Other browsers have a test of their own.
+        # Other browsers have a separate test.
         done = CliRunner().invoke(cli, [*command.split()[1:], "--browser", "chromium"])
     assert done.exit_code == 0, done.output
     site = folder / "site"
@@ -78,7 +78,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class WithHeaders(SimpleHTTPRequestHandler):
-    """Sends what the file _headers says."""
+    """Sends the headers of the file _headers."""
 
     def end_headers(self) -> None:
         for line in FILES["_headers"].splitlines()[1:]:
@@ -110,7 +110,7 @@ def test_a_page(name: str, site: Path, plainly_served: Any, open_url: Any) -> No
 
 
 def test_all_commands_are_known() -> None:
-    """Of pip and http.server; ours are run here, and by the tests of `py-ort serve`."""
+    """Other commands are pip's and http.server's; ours are run here, and by the tests of `py-ort serve`."""
     assert [line.split()[0] for line in COMMANDS] == ["pip", "py-ort", "python3", "pip", "pip", "py-ort"]
     assert COMMANDS[2] == "python3 -m http.server --directory site" and COMMANDS[-1] == "py-ort serve site"
     for line in (COMMANDS[1], COMMANDS[-1]):
