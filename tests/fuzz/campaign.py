@@ -1,4 +1,4 @@
-"""Seed after seed: `python tests/fuzz/campaign.py --minutes 30` (`make fuzz`). Each fault is told once, made small."""
+"""Seed after seed: `python tests/fuzz/campaign.py --minutes 30` (`make fuzz`). Reports each fault once, made small."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = ("models", "graphs", "operands", "files")
 
 
 def trials(kind: str, seed: int, provider: str, judge: Judge) -> list[Trial]:
-    """Return what a seed stands for."""
+    """Return the trials of a seed."""
     if kind == "models":
         return [mutated_models.trial(seed, provider)[2]]
     if kind == "operands":
@@ -33,10 +33,10 @@ def faults(kind: str, provider: str, seeds: Iterator[int], told: set[str], count
 
     Args:
         kind: "models" (mutated), "graphs" (random), "operands" (of wrong sizes) or "files" (damaged, in a page).
-        provider: Where they run.
-        seeds: Which.
-        told: Faults that are known already; those found are added.
-        counts: How often what came of a trial; counted on.
+        provider: The provider to run them on.
+        seeds: Seeds of the trials.
+        told: Faults that are known already; new ones are added.
+        counts: Counts of trials' results, to be increased.
     """
     if kind == "files":
         yield from mutated_files.faults(provider, seeds, told, counts)
@@ -48,7 +48,7 @@ def faults(kind: str, provider: str, seeds: Iterator[int], told: set[str], count
                 finding = judge.judge(trial)
                 if finding is None or (finding.kind == "differs" and known(trial.model)):
                     continue
-                # Differences have no place to be told apart by: each seed's counts.
+                # Differences have no place that distinguishes them: each seed counts separately.
                 mark = f"differs {kind} {seed}" if finding.kind == "differs" else finding.kind
                 if mark not in told:
                     told.add(mark)
@@ -66,7 +66,7 @@ def _seeds(first: int, last: int | None, until: float) -> Iterator[int]:
 
 
 def main() -> None:
-    """Run for some minutes, or some seeds; the status says whether anything was found."""
+    """Run for some minutes, or some seeds; the status is nonzero if faults were found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10, help="how long, in all (10)")
     parser.add_argument("--seeds", default="0:", help="FIRST:LAST, or one number (0:)")

@@ -1,4 +1,4 @@
-"""A process beside this one that may crash or hang without harm: it is ended, and the next question gets a new one."""
+"""A separate process that may crash or hang without harm: it is ended, and the next question gets a new one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ChildLost(Exception):
 
 
 class Child:
-    """Answers questions by a function, one after the other, in a process of its own.
+    """Answers questions by a function, one after the other, in a separate process.
 
     Args:
         answer: A function of a module, so that the process finds it.
@@ -29,7 +29,7 @@ class Child:
         """Return the answer.
 
         Raises:
-            ChildLost: There was none.
+            ChildLost: The process ended or took too long.
         """
         if self._process is None:
             # Spawned: a fork would share threads' locks and browsers.

@@ -1,4 +1,4 @@
-"""Differences that are not ours. Each line says which models, and why."""
+"""Differences that are not py_ort's fault. Each row has the models, and the reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Model = onnx.ModelProto
 
 
 class Known(NamedTuple):
-    """A difference: in which nodes, and why it is none of ours."""
+    """A difference: its nodes, and the reason why it is not py_ort's fault."""
 
     applies: Callable[[onnx.NodeProto], bool]
     why: str
@@ -39,7 +39,7 @@ KNOWN: list[Known] = [
 
 
 def known(model: bytes) -> str:
-    """Return why a difference of this model is expected, or ""."""
+    """Return the reason why a difference of this model is expected, or ""."""
     try:
         nodes = onnx.ModelProto.FromString(model).graph.node
     except Exception:
@@ -120,7 +120,7 @@ LENIENT = {
 
 
 def lenient(refusal: str, provider: str) -> str:
-    """Return why py_ort runs on a provider what native onnxruntime refused with this text, or ""."""
+    """Return the reason why py_ort runs on a provider what native onnxruntime refused with this text, or ""."""
     if provider != "wasm" and re.search("|".join(LENIENT_ON_GPUS), refusal):
         return "on GPUs, indices out of range read the nearest element, and scatter nothing"
     return next((why for part, why in LENIENT.items() if re.search(part, refusal)), "")

@@ -1,4 +1,4 @@
-"""Damaged `.pyort` files in a page, their checksums repaired: a seed names a header and a plan of each model."""
+"""Damaged `.pyort` files in a page, with repaired checksums: a seed selects a header and a plan of each model."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def faults(provider: str, seeds: Iterator[int], told: set[str], counts: Counter[
 
     Args:
         provider: Where the models run.
-        seeds: Which damages.
-        told: Faults that are known already; those found are added.
-        counts: How many files ran, were refused, and showed a fault; counted on.
+        seeds: Seeds of the damages.
+        told: Faults that are known already; new ones are added.
+        counts: Counts of files that ran, were refused, and showed a fault, to be increased.
     """
     page = _opened()
     try:
@@ -44,7 +44,7 @@ def faults(provider: str, seeds: Iterator[int], told: set[str], counts: Counter[
                     counts.update(ok=found["ran"], refused=found["refused"], faults=len(found["faults"]))
                     left = []
                     for fault in found["faults"]:
-                        if fault["over"]:  # the page is of no use any more
+                        if fault["over"]:  # the page is unusable now
                             left = some[some.index(fault["seed"]) + 1 :]
                             page.close()
                             page = _opened()

@@ -1,4 +1,4 @@
-"""Cases of mutated models: a seed names the model, its changes, provider, level and feeds."""
+"""Cases of mutated models: a seed determines the model, its changes, provider, level and feeds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from verdict import Trial
 
 from py_ort.testing.sources.onnx_node import cases
 
-_LARGEST = 300_000  # bytes of a model: what is larger only costs time
+_LARGEST = 300_000  # bytes of a model: larger ones only cost time
 _MOST_ELEMENTS = 1 << 16
 _LEVELS = (0, 1, 2, 3, 99, 99)
 
@@ -35,7 +35,7 @@ def bases() -> dict[str, tuple[bytes, list[Any]]]:
 
 
 def trial(seed: int, provider: str, kept: tuple[int, ...] | None = None) -> tuple[str, int, Trial]:
-    """Return the base's name, how many changes there are, and the trial; `kept`: with these changes only."""
+    """Return the base's name, the number of changes, and the trial; `kept`: with these changes only."""
     decide = random.Random(f"mutated {seed}")
     name = decide.choice(sorted(bases()))
     model, feeds = bases()[name]
@@ -46,7 +46,7 @@ def trial(seed: int, provider: str, kept: tuple[int, ...] | None = None) -> tupl
 
 
 def feeds_for(data: bytes, known: list[Any]) -> Mapping[str, Any] | None:
-    """Return feeds that fit what the model says of its inputs, the known ones where they do; None if none can."""
+    """Return feeds that fit the model's inputs, the known ones if possible; None if none fit."""
     try:
         model = onnx.ModelProto.FromString(data)
     except Exception:

@@ -1,4 +1,4 @@
-"""Random graphs over the operator tables: a node is taken when native onnxruntime runs it, so every model is valid."""
+"""Random graphs over the operator tables: a node is added if native onnxruntime runs it, so every model is valid."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _OLD_OPSETS = range(7, 18)
 
 
 class OperatorGraph:
-    """Grows node by node; what each value is in a run is known."""
+    """Grows node by node; the contents of each value in a run are known."""
 
     def __init__(self, decide: random.Random, native: Child, *, mixed: bool = False) -> None:
         """Start with an image or a matrix as input. `mixed`: floats are float16, too."""
         self.decide, self._native = decide, native
         self._kinds = {**_KINDS, "f": ("float32", "float16")} if mixed else _KINDS
         self._draws = MIXED_DRAWS if mixed else DRAWS
-        self._float: Any = np.float32  # of the value that was asked for last, for those beside it
+        self._float: Any = np.float32  # of the last drawn value, for the other operands
         self._numbers = np.random.default_rng(decide.randrange(2**32))
         self.opset = decide.choice(_OPSETS if decide.random() < 0.7 else _OLD_OPSETS)
         self.nodes: list[onnx.NodeProto] = []
@@ -40,7 +40,7 @@ class OperatorGraph:
         first = self._add_leaf(self._random_floats(self._shape(decide.choice([2, 3, 4, 4]))), fixed=False)
         self._keep(first)
 
-    # --- what operators are drawn from
+    # --- values for drawing operators
 
     def value(self, kinds: str = "f", rank: int | None = None, least: int = 0) -> str:
         wanted = [name for kind in kinds for name in self._kinds[kind]]
@@ -93,7 +93,7 @@ class OperatorGraph:
     # --- growing
 
     def grow(self, nodes: int) -> None:
-        """Add nodes, as many as native takes of several tries for each."""
+        """Add nodes, as many as native accepts of several tries for each."""
         for _ in range(nodes * 6):
             if len(self.nodes) >= nodes:
                 return
@@ -138,7 +138,7 @@ class OperatorGraph:
                 (self.constants if fixed else self.inputs).append(name)
 
     def model(self) -> tuple[bytes, dict[str, np.ndarray]]:
-        """Return the model, some of its inputs' sizes open, and its feeds; what nothing reads is an output."""
+        """Return the model, some of its inputs' sizes open, and its feeds; unread values are outputs."""
         read = {name for node in self.nodes for name in node.input}
         made = [name for node in self.nodes for name in node.output]
         outputs = [name for name in made if name not in read or self.decide.random() < 0.1]
@@ -197,7 +197,7 @@ def trials(seed: int, provider: str, native: Child, levels: tuple[int, ...] = (0
 
 
 def _of_operators(decide: random.Random, native: Child, *, mixed: bool) -> tuple[bytes, dict[str, np.ndarray]]:
-    """A graph of all operators, or one of float16, float32, truths and integers with what converts them."""
+    """A graph of all operators, or one of float16, float32, bools and integers with conversions."""
     graph = OperatorGraph(decide, native, mixed=mixed)
     graph.grow(decide.choice([1, 2, 4, 8, 12]))
     return graph.model()

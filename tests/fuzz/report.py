@@ -12,18 +12,18 @@ import onnx
 from shrinking import shrink
 from verdict import Finding, Judge, Trial
 
-#: Where models that show a fault are kept.
+#: The folder of models that show a fault.
 FOLDER = Path(os.environ.get("PY_ORT_FUZZ_FOLDER", Path(__file__).parents[2] / "build/fuzz"))
 
 
 def report(judge: Judge, trial: Trial, finding: Finding, name: str) -> str:
-    """Shrink a trial with a finding, keep it, and say how to see it.
+    """Shrink a trial with a finding, keep it, and return how to reproduce it.
 
     Args:
-        judge: Says whether a smaller one still shows it.
-        trial: What showed it.
-        finding: What it shows.
-        name: How to make it again: seed and kind.
+        judge: Decides if a smaller one still shows it.
+        trial: The trial that showed it.
+        finding: The finding.
+        name: Seed and kind, to make it again.
     """
 
     def shows(model: bytes, feeds: Any) -> bool:

@@ -1,4 +1,4 @@
-"""One run of one model: by native onnxruntime, and by py_ort in a page. Each function is a child's; see `child.py`."""
+"""One run of one model: by native onnxruntime, and by py_ort in a page. A child calls each function; see `child.py`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Outcome:
     """The result of running a model.
 
     Attributes:
-        status: "ok", "refused" (a typed error), or what must not be: "untyped", "internal", "late", "lost", "unclear"
-            (an error of the page that is no answer to a model), "replayed otherwise", "mistyped".
+        status: "ok", "refused" (a typed error), or a fault: "untyped", "internal", "late", "lost", "unclear" (an error
+            of the page that is no answer to a model), "replayed otherwise", "mistyped".
         stage: "create", "run", or "again": the run with other feeds.
         error: The exception's class.
         place: Where it was raised.
-        text: What it says.
+        text: Its message.
         outputs: Of a run.
         others: Outputs of the run with other feeds.
         log: Lines that were logged as errors, and failures that were only logged.
@@ -61,7 +61,7 @@ def native(model: bytes, feeds: Feeds | None, level: int = 0) -> Outcome:
     options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, NATIVE_LEVELS[level])
     stage = "create"
     try:
-        # The class behind `InferenceSession`, which prints before it raises.
+        # The class that `InferenceSession` wraps, which prints before it raises.
         session = onnxruntime.InferenceSession(
             model, options, providers=["CPUExecutionProvider"], enable_fallback=False
         )
@@ -76,7 +76,7 @@ def native(model: bytes, feeds: Feeds | None, level: int = 0) -> Outcome:
 def ours(
     model: bytes, feeds: Feeds | None, provider: str, level: int, shapes: str = "first", others: Feeds | None = None
 ) -> Outcome:
-    """Run a model in a page, twice (the second run is a replay), and with other feeds; without any, make a session.
+    """Run a model in a page, twice (the second run is a replay), and with other feeds; without feeds, make a session.
 
     `shapes`: "first", with a plan for the shapes of the feeds, or "0", with the one for all shapes.
     """
@@ -146,7 +146,7 @@ def _failure(error: Exception, stage: str, log: Sequence[str]) -> Outcome:
 
 
 def _mistyped(arg: Any, value: Any) -> bool:
-    """Return True if a tensor of numbers has another dtype than `get_outputs()` says."""
+    """Return True if a tensor of numbers has another dtype than in `get_outputs()`."""
     if (
         not isinstance(value, np.ndarray)
         or value.dtype.isbuiltin != 1
@@ -167,7 +167,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 class _Errors(logging.Handler):
-    """Keeps what the page logs as an error, and bugs of ours that are logged only."""
+    """Collects errors logged by the page, and our bugs that are only logged."""
 
     _instance: _Errors | None = None
 

@@ -22,8 +22,8 @@ def shrink(model: bytes, feeds: Feeds, shows: Shows, native: Child) -> tuple[byt
     Args:
         model: A model that can be parsed.
         feeds: Its feeds.
-        shows: Whether a model still shows the fault.
-        native: Says what values a node's inputs have, where what makes them is cut off.
+        shows: Returns True if a model still shows the fault.
+        native: Computes the values of a node's inputs, if the nodes that make them are cut off.
     """
     ends = time.monotonic() + _SECONDS
     progress = True
@@ -40,7 +40,7 @@ def shrink(model: bytes, feeds: Feeds, shows: Shows, native: Child) -> tuple[byt
 
 
 def _smaller(model: onnx.ModelProto, feeds: dict[str, Any], native: Child) -> Iterator[tuple[onnx.ModelProto, Feeds]]:
-    """Yield smaller models, those first that lose most."""
+    """Yield smaller models, those with the largest reduction first."""
     for output in model.graph.output if len(model.graph.output) > 1 else ():
         yield _cleaned(_with(model, lambda graph, o=output: _set(graph.output, [o])), feeds)
     yield from _cut_off(model, feeds, native)
@@ -92,7 +92,7 @@ def _bypass(graph: onnx.GraphProto, at: int, name: str) -> None:
 
 
 def _cleaned(model: onnx.ModelProto, feeds: dict[str, Any]) -> tuple[onnx.ModelProto, Feeds]:
-    """Without what nothing reads."""
+    """Without unread parts."""
     graph = model.graph
     wanted, kept = {o.name for o in graph.output}, []
     for node in reversed(graph.node):
@@ -113,7 +113,7 @@ def _read_within(graph: onnx.GraphProto) -> set[str]:
 
 
 def _cut_off(model: onnx.ModelProto, feeds: dict[str, Any], native: Child) -> Iterator[tuple[onnx.ModelProto, Feeds]]:
-    """Values within become inputs, so that what makes them is not needed."""
+    """Values inside become inputs, so that the nodes that make them are not needed."""
     read = {name for node in model.graph.node for name in node.input}
     made = [name for node in model.graph.node for name in node.output if name in read]
     ends = {output.name for output in model.graph.output}
@@ -141,7 +141,7 @@ def _feed(graph: onnx.GraphProto, name: str, fed: onnx.ValueInfoProto) -> None:
 
 
 def _narrower(model: onnx.ModelProto, feeds: dict[str, Any]) -> Iterator[tuple[onnx.ModelProto, Feeds]]:
-    """Each size that there is, halved or one less, wherever it is."""
+    """Each size, halved or reduced by one, wherever it occurs."""
     arrays = {name: value for name, value in feeds.items() if isinstance(value, np.ndarray)}
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     sizes = {size for array in (*arrays.values(), *constants.values()) for size in array.shape if size > 1}
@@ -170,7 +170,7 @@ def _resize(graph: onnx.GraphProto, size: int, less: int) -> None:
 
 
 def _plainer(model: onnx.ModelProto, feeds: dict[str, Any]) -> Iterator[tuple[onnx.ModelProto, Feeds]]:
-    """Open sizes become numbers, and numbers ones with few digits."""
+    """Open sizes become numbers, and numbers get fewer digits."""
     if any(dim.dim_param for value in model.graph.input for dim in value.type.tensor_type.shape.dim):
         yield _with(model, lambda graph: _close(graph, feeds)), feeds
     for name, value in feeds.items():

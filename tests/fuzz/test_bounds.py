@@ -1,4 +1,4 @@
-"""Wrong operands on a core that holds each access against its tensor (`make bounds`): none goes beyond one."""
+"""Wrong operands on a core that checks each access to a tensor (`make bounds`): no access is outside."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 
 DRAWS, BATCH = 5000, 250
 
-#: Says that a plan of 100 bytes has 4000, of which the first read is the 2000th.
+#: Claims that a plan of 100 bytes has 4000, and reads the 2000th first.
 _BEYOND = """
 const { Core } = require('./core.cjs');
 const plan = Buffer.alloc(100);

@@ -1,6 +1,6 @@
 """The short form of `make fuzz`: mutated models end in results or typed errors, random graphs in native's results.
 
-What fails is printed as a small model with its seed, and kept in build/fuzz; `make fuzz SEEDS=…` shows it again.
+A failure is printed as a small model with its seed, and kept in build/fuzz; `make fuzz SEEDS=…` repeats it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from child import Child
 from runs import native
 from shrinking import shrink
 
-#: (what, where) -> how many seeds.
+#: (kind, provider) -> number of seeds.
 SHORT = {
     ("models", "wasm"): 300,
     ("models", "webgpu"): 50,
@@ -36,7 +36,7 @@ def test_no_faults(kind: str, provider: str) -> None:
 
 
 def test_what_shows_a_fault_is_made_small() -> None:
-    """Of a graph with one node that matters, that node is left, with sizes of one."""
+    """From a graph with one relevant node, that node remains, with sizes of one."""
     text = """<ir_version: 8, opset_import: ["" : 21]> g (float[n,4] x, float[4] z) => (float[n,4] y, float[n,4] u)
     { a = Relu(x)  b = Add(a, z)  c = Neg(b)  d = Sin(c)  y = Abs(d)  u = Cos(a) }"""
     model = onnx.parser.parse_model(text).SerializeToString()

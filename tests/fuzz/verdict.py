@@ -1,4 +1,4 @@
-"""Is what py_ort made of a model right? Native onnxruntime is asked, and whether the question has one answer at all."""
+"""Judges py_ort's result of a model by native onnxruntime's, if there is only one right answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runs import Outcome, native, ours
 
 from py_ort.testing.case import Tolerance, difference
 
-#: Of float32 and of what is narrower.
+#: For float32 and narrower types.
 _RELATIVE = {"float16": 2e-2, "bfloat16": 1e-1}
 _RANDOM = {
     "Dropout",
@@ -33,10 +33,10 @@ class Trial:
     """A model with its feeds, to be run on a provider at a level.
 
     Attributes:
-        model: The file's bytes, also of no model at all.
+        model: The file's bytes, even if they are not a model.
         feeds: None: it is only loaded.
-        shapes: Whether there is a plan for the feeds' shapes; see `runs.ours`.
-        again: It runs once more in the same session, with other feeds.
+        shapes: Selects a plan for the feeds' shapes; see `runs.ours`.
+        again: True to run it once more in the same session, with other feeds.
     """
 
     model: bytes
@@ -54,10 +54,10 @@ class Trial:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something wrong.
+    """A fault.
 
     Attributes:
-        kind: What, and where; equal for what is probably one fault.
+        kind: Kind and place; equal for what is probably the same fault.
         text: All that is known.
     """
 
@@ -66,17 +66,17 @@ class Finding:
 
 
 class Judge:
-    """Asks both, each in a process of its own.
+    """Runs both, each in a separate process.
 
     Args:
         valid: Models are known to be valid: a refusal is a fault.
-        strict: Operands may not fit: to run what native refuses is a fault.
+        strict: Operands may not fit: running what native refuses is a fault.
     """
 
     def __init__(self, *, valid: bool, strict: bool = False) -> None:
         self._valid, self._strict = valid, strict
         self.native, self.ours = Child(native, 20), Child(ours, 120)
-        #: How often what happened.
+        #: Counts of results.
         self.counts: dict[str, int] = {}
 
     def judge(self, trial: Trial) -> Finding | None:
@@ -97,7 +97,7 @@ class Judge:
         if self._strict and wanted.status == "refused" and not lenient(wanted.text, trial.provider):
             shapes = [getattr(output, "shape", None) for output in found.outputs]
             if all(shape is not None and 0 in shape for shape in shapes):
-                return None  # what has no elements is right by any rule
+                return None  # a result without elements is always right
             return Finding(f"silent {wanted.text}", f"native: {wanted.text}\nours: {shapes}")
         if wanted.status != "ok" or not _finite(wanted.outputs):
             return None
@@ -187,7 +187,7 @@ def _has_chance(model: bytes) -> bool:
 def _moved(value: Any) -> Any:
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiub":
         return value
-    # One element has no other place.
+    # A single element cannot move.
     other = value * value.dtype.type(-0.75) if value.size == 1 and value.dtype.kind == "f" else np.roll(value, 1)
     return np.asarray(other, value.dtype)
 

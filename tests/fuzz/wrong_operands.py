@@ -1,7 +1,7 @@
 """Nodes with operands of wrong sizes, known in the run only: native onnxruntime refuses most, and py_ort must, too.
 
-A node is a case of tests/ops; its operands are declared with sizes by name, or without a rank, and fed, or constants
-(which are packed). One operand is wrong, or two are.
+A node is a case of tests/ops. Its operands are declared with symbolic sizes, or without a rank, and are feeds, or
+constants (which are packed). One or two operands are wrong.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ sys.path.append(str(Path(__file__).parents[1] / "ops"))
 from case import MICROSOFT, Case, Random
 from tables import SHARED
 
-#: Tables of forms that passes make: no model has them.
+#: Tables of forms that only passes make.
 _INTERNAL = ("columns", "channels_last", "fused_blocks", "gpu_ends", "transposed_chains", "elementwise_chain", "ends")
-#: Whose results are random, or whose inputs are only read as numbers.
+#: Operators with random results, or whose inputs are only read as numbers.
 _LEFT_OUT = ("Bernoulli", "Multinomial", "Dropout", "RandomNormalLike", "RandomUniformLike")
 #: Operators of opset 23.
 _NEW = ("Attention", "RMSNormalization", "RotaryEmbedding")
@@ -43,7 +43,7 @@ def cases() -> list[Case]:
                 or case.op in _LEFT_OUT
                 or size > 4000
                 or any(key in case.attributes for key in ("epilogue", "weight_layout"))
-                or case.id.endswith("huge")  # of other sizes, native loses the bias beside them
+                or case.id.endswith("huge")  # with other sizes, native loses the bias next to them
             ):
                 continue
             forms = [(len(x.shape), str(x.dtype)) if x is not None else None for x in case.inputs]
@@ -58,7 +58,7 @@ def drawn(seed: int) -> tuple[bytes, dict[str, np.ndarray]]:
     arrays = case.arrays()
     given = [k for k, x in enumerate(arrays) if x is not None]
     wrong = rng.choice(given, min(len(given), int(rng.choice([1, 1, 1, 2]))), replace=False)
-    # Of nothing, native's reductions have other sizes and numbers than ONNX's.
+    # Without elements, native's reductions have other sizes and numbers than ONNX's.
     emptied = () if case.op.startswith("Reduce") else ("zero",)
     for index in map(int, wrong):
         shape = _wrong(list(arrays[index].shape), rng, emptied)

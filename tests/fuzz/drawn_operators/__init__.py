@@ -1,11 +1,11 @@
-"""Nodes drawn at random, on values that a graph has: one function for each family of operators.
+"""Nodes drawn at random, on values of a graph: one function for each family of operators.
 
-Shapes and attributes are only likely to fit: native onnxruntime says whether they do, and then the graph takes them.
+Shapes and attributes are only likely to fit: native onnxruntime decides, and then the graph adds the node.
 """
 
 from drawn_operators import elementwise, moving, networks, reducing
 
-#: Seeds stand for places in this list.
+#: Seeds are indices into this list.
 DRAWS = [*elementwise.DRAWS, *reducing.DRAWS, *moving.DRAWS, *networks.DRAWS]
-#: Of graphs of several types of floats.
+#: For graphs of several types of floats.
 MIXED_DRAWS = [*elementwise.DRAWS, *elementwise.CONVERSIONS, *reducing.DRAWS]

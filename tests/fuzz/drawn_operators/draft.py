@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Draft(NamedTuple):
-    """A node to be tried."""
+    """A node to try."""
 
     op_type: str
     inputs: list[str]
@@ -25,7 +25,7 @@ class Values(Protocol):
     decide: random.Random
 
     def value(self, kinds: str = "f", rank: int | None = None, least: int = 0) -> str:
-        """Return a value of such a dtype's kind and rank; a new one where there is none."""
+        """Return a value with such a dtype's kind and rank; a new one if there is none."""
 
     def array(self, name: str) -> np.ndarray:
         """Return its contents."""
@@ -37,14 +37,14 @@ class Values(Protocol):
         """Return a new constant."""
 
     def floats(self, *shape: int) -> str:
-        """Return a new leaf of numbers."""
+        """Return a new leaf of floats."""
 
 
 Draw = Callable[[Values], Draft]
 
 
 class Draws(list[Draw]):
-    """The functions of a module, each as often as it weighs."""
+    """The functions of a module, each as often as its weight."""
 
     def weighted(self, weight: int = 1) -> Callable[[Draw], Draw]:
         """Register a function."""

@@ -108,7 +108,7 @@ def _clip(g: Values) -> Draft:
     return Draft("Clip", [x, *g.decide.choice([[low, high], [low], ["", high]])])
 
 
-#: More of what changes types, for graphs of float16 and float32.
+#: More operators that change types, for graphs of float16 and float32.
 CONVERSIONS = Draws()
 
 

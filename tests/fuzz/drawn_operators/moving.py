@@ -56,7 +56,7 @@ def _slice(g: Values) -> Draft:
     axes = [axis for axis in some_axes(g, x) if g.array(x).shape[axis] > 0][:2] or [0]
     bounds = [-(2**63), -100, -3, -2, -1, 0, 1, 2, 3, 100, 2**31]
     steps = [g.decide.choice([1, 1, 1, 2, 3, -1, -1, -2]) for _ in axes]
-    # As an end of negative steps it is onnxruntime's own word for the beginning.
+    # As an end with negative steps onnxruntime treats it as the start.
     rows = [[g.decide.choice([*bounds, 2**63 - 1] if step > 0 else bounds) for step in steps] for _ in range(2)]
     parts = [*rows, axes, steps] if g.decide.random() < 0.7 else [*rows, axes]
     return Draft("Slice", [x, *(g.fixed(np.array(part, np.int64)) for part in parts)])

@@ -1,4 +1,4 @@
-"""Products, windows, normalizations and what else networks are made of."""
+"""Products, windows, normalizations and other operators of networks."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ def _pool(g: Values) -> Draft:
     if any(
         (k - 1) * d >= size for k, d, size in zip(windows["kernel_shape"], spread, g.array(x).shape[2:], strict=True)
     ):
-        windows = {"kernel_shape": [1] * spatial}  # of windows larger than the image every runtime makes something else
+        # with windows larger than the image every runtime returns something else
+        windows = {"kernel_shape": [1] * spatial}
     op_type = g.decide.choice(["MaxPool", "MaxPool", "AveragePool", "LpPool"])
     if op_type == "AveragePool":
         windows["count_include_pad"] = g.decide.randint(0, 1)

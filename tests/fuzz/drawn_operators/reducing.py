@@ -18,7 +18,7 @@ def _reduced(g: Values) -> Draft:
     axes = some_axes(g, x)
     given = [] if g.decide.random() < 0.2 else [g.fixed(np.array(axes, np.int64))]
     flags = {"keepdims": g.decide.randint(0, 1), "noop_with_empty_axes": g.decide.choice([0, 0, 0, 1])}
-    # Of integers onnxruntime computes logarithms of exponentials in integers, each cut off.
+    # For integers onnxruntime computes logarithms of exponentials in integers, truncating each.
     fitting = [name for name in _REDUCTIONS if g.array(x).dtype.kind == "f" or "Log" not in name]
     return Draft(g.decide.choice(fitting), [x, *given], flags)
 

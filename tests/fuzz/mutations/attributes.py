@@ -68,7 +68,7 @@ def _type_of_attribute(decide: random.Random, model: onnx.ModelProto) -> bool:
 
 @MUTATIONS.add
 def _new_attribute(decide: random.Random, model: onnx.ModelProto) -> bool:
-    """One that the operator knows, or does not."""
+    """An attribute that the operator has, or one that it has not."""
     node = some_node(decide, model)
     if node is None:
         return False

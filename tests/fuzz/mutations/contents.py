@@ -1,4 +1,4 @@
-"""Mutations of types, of constants' contents, and of what models have beside their graph."""
+"""Mutations of types, of constants' contents, and of models' parts besides the graph."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _tensor_type(decide: random.Random, model: onnx.ModelProto) -> bool:
 
 @MUTATIONS.add
 def _tensor_contents(decide: random.Random, model: onnx.ModelProto) -> bool:
-    """Cut short, longer, in a field of another type, or other numbers."""
+    """Truncated, longer, in a field of another type, or other numbers."""
     tensor = some_tensor(decide, model)
     if tensor is None:
         return False

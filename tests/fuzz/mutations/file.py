@@ -19,7 +19,7 @@ def _flip(decide: random.Random, data: bytes) -> bytes:
 
 @DAMAGES.add
 def _not_text(decide: random.Random, data: bytes) -> bytes:
-    """A letter becomes a byte that no text has: names, operators, domains, strings."""
+    """Replaces a letter by a byte that is invalid in text: in names, operators, domains, strings."""
     letters = [i for i, byte in enumerate(data) if chr(byte).isascii() and chr(byte).isalpha()]
     if not letters:
         return data
@@ -34,6 +34,6 @@ def _cut(decide: random.Random, data: bytes) -> bytes:
 
 @DAMAGES.add
 def _repeat(decide: random.Random, data: bytes) -> bytes:
-    """Protobuf merges what comes twice."""
+    """Protobuf merges repeated fields."""
     at = decide.randrange(len(data)) if data else 0
     return data + data[at:]

@@ -1,4 +1,4 @@
-"""Mutations of nodes, of what they are joined by, and of the graph around them."""
+"""Mutations of nodes, of their connections, and of the graph around them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _outputs_of_node(decide: random.Random, model: onnx.ModelProto) -> bool:
 
 @MUTATIONS.add
 def _other_input(decide: random.Random, model: onnx.ModelProto) -> bool:
-    """Cycles, values of other types and of other graphs, inputs left out."""
+    """Cycles, values of other types and of other graphs, omitted inputs."""
     return _other(decide, model, "input")
 
 
@@ -133,7 +133,7 @@ def _versions(decide: random.Random, model: onnx.ModelProto) -> bool:
 
 @MUTATIONS.add
 def _nested(decide: random.Random, model: onnx.ModelProto) -> bool:
-    """A node goes into the branches of an If, or into the body of a Loop."""
+    """Moves a node into the branches of an If, or into the body of a Loop."""
     graph = some_graph(decide, model)
     if not graph.node:
         return False
