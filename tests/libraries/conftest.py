@@ -1,4 +1,4 @@
-"""Libraries on top of onnxruntime, unedited, with py_ort in its place; `make libraries` installs them."""
+"""Libraries on top of onnxruntime, unedited, with py_ort instead; `make libraries` installs them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def installed() -> Iterator[py_ort.compat.Installed]:
-    """The libraries are imported after this, and keep what they find."""
+    """The libraries are imported after this, and keep the module that they find."""
     with py_ort.install_as_onnxruntime(browser=BROWSER) as installed:
         yield installed
 
@@ -76,7 +76,7 @@ def save(tmp_path: Path) -> Any:
 
 
 def tokenizer() -> PreTrainedTokenizerFast:
-    """Return a tokenizer that knows a few words."""
+    """Return a tokenizer with a few words."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 

@@ -1,4 +1,4 @@
-"""`generate` finds the sequences that transformers' own finds, over the same logits: native onnxruntime's."""
+"""`generate` finds the same sequences as transformers' own, over the same logits: native onnxruntime's."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def by_transformers(kind: str, settings: dict[str, Any], beams: int) -> tuple[li
 
 
 def up_to(row: list[int], ends: Sequence[int]) -> list[int]:
-    """Without what fills the row up."""
+    """Without the row's padding."""
     return row[: next((i + 1 for i, token in enumerate(row) if token in ends), len(row))]
 
 

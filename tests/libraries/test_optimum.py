@@ -1,4 +1,4 @@
-"""optimum's models and transformers' pipelines give what torch gives."""
+"""optimum's models and transformers' pipelines return torch's results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 HIDDEN, VOCABULARY = 32, 32
 TEXTS = ["hello world", "the cat sat on a mat"]
 TOKENS = {"bos_token_id": 2, "eos_token_id": 3, "pad_token_id": 0}
-#: As many words as asked for, the likeliest each.
+#: The requested number of tokens, the likeliest each time.
 GREEDY = {"max_new_tokens": 8, "min_new_tokens": 8, "do_sample": False}
 
 
@@ -63,7 +63,7 @@ def test_causal_language_model(provider, io_binding, save):
 
 
 def _decoder(family):
-    """A decoder of one of the families that share heads of keys, or do not."""
+    """A decoder of a family in which heads share keys, or do not."""
     import transformers
 
     if family == "gpt2":

@@ -1,4 +1,4 @@
-"""sentence-transformers with backend="onnx" gives what its backend torch gives."""
+"""sentence-transformers with backend="onnx" returns the results of its backend torch."""
 
 from __future__ import annotations
 
