@@ -1,6 +1,6 @@
-"""How near the GPU memory between the nodes of models is to the most that is needed at one time.
+"""The GPU memory between the nodes of models is close to the most that is needed at one time.
 
-In Node, on a GPU that computes nothing but checks what is bound (web/test/fake_gpu): real plans, kernels, recordings.
+In Node, on a GPU that computes nothing but checks bindings (web/test/fake_gpu): real plans, kernels, recordings.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-OPEN = " of any size"  # the plan is made for any; a run still has one
+OPEN = " of any size"  # the plan is for any size; a run still has one
 DRAWN = [f"{kind} {seed}" for kind in ("convolutional", "transformer") for seed in range(8)]
 
 
@@ -56,7 +56,7 @@ class FakeGpu:
         subprocess.run(["node", "build.mjs", "--node", "fake_gpu", "--out", str(folder)], cwd=WEB, check=True)
 
     def run(self, names: Sequence[str], adapter: str) -> list[dict[str, Any]]:
-        """Load models and run each twice; return what the sessions told."""
+        """Load models and run each twice; return the sessions' reports."""
         jobs, answers = self._folder / "jobs.json", self._folder / "answers.json"
         jobs.write_text(json.dumps([{**self._job(name), **ADAPTERS[adapter]} for name in names]))
         command = ["node", str(self._folder / "main.mjs"), str(jobs), str(answers)]

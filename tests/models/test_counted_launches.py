@@ -1,6 +1,6 @@
-"""How many kernels a run launches on a software adapter, as the page counts, and that results are onnxruntime's.
+"""The number of kernels that a run dispatches on a software adapter, by the page's counter; results are onnxruntime's.
 
-What weights and shapes alone decide is done in the first run only.
+Work that depends only on weights and shapes is done in the first run only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import py_ort
 _LIGHT = Path(onnx.backend.test.__file__).parent / "data/light"
 _OCR = importlib.util.find_spec("rapidocr_onnxruntime")
 _MODELS = Path(_OCR.origin).parent / "models" if _OCR and _OCR.origin else None
-#: model, the inputs' shape, launches of the second run at most. Open sizes are known to the plan of "bert" only.
+#: model, the inputs' shape, most dispatches of the second run. Only the plan of "bert" has open sizes.
 CASES = {
     "YOLOv8n, of any size": ("yolo", (1, 3, 160, 160), 83),
     "squeezenet": ("light_squeezenet.onnx", (1, 3, 224, 224), 31),

@@ -1,4 +1,4 @@
-"""A model above 2 GB, all on the GPU: its weights pass through neither Python's own memory nor the wasm heap."""
+"""A model above 2 GB, all on the GPU: its weights use neither Python's own memory nor the wasm heap."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from py_ort import InferenceSession
 from py_ort.exceptions import OutOfMemory
 
 GB = 1 << 30
-#: Beyond what 31 and 32 bits count.
+#: Beyond 31 and 32 bits.
 OFFSETS = (64, 5 * GB // 2, 9 * GB // 2)
 
 
@@ -66,7 +66,7 @@ def test_a_feed_that_no_memory_holds(new_session, provider):
 
 @pytest.mark.parametrize("provider", ["webgpu", "wasm"])
 def test_weights_that_lie_beyond_4_gb(tmp_path, provider):
-    """In a file that is mostly a hole, so that it costs nothing; no more of it is read than the weights."""
+    """In a file that is mostly a hole, so that it costs nothing; only the weights are read."""
     weights, nodes = [], []
     matrices = np.random.default_rng(0).standard_normal((len(OFFSETS), 64, 64)).astype(np.float32)
     with (tmp_path / "weights.bin").open("wb") as file:

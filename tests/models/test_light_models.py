@@ -1,4 +1,4 @@
-"""The models that the onnx package carries without their weights, with random ones, against native onnxruntime."""
+"""The onnx package's models without weights, with random ones, compared with native onnxruntime."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MODELS = ["squeezenet", "shufflenet", "inception_v1", "resnet50", "densenet121"]
 
 
 def with_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Put random weights, of sizes that keep activations near 1, where the model makes constants of a shape.
+    """Insert random weights, of sizes that keep activations near 1, where the model makes constants of a shape.
 
-    A softmax at the end goes: of numbers that are too large it would only say which is the largest.
+    A final softmax is removed: of large numbers it would only show which one is the largest.
     """
     rng = np.random.default_rng(3)
     graph = model.graph

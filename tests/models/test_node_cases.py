@@ -1,7 +1,7 @@
-"""ONNX's own node tests, and what py_ort/testing/expectations says of them: neither may know more than the other.
+"""ONNX's own node tests, compared with py_ort/testing/expectations: both must agree.
 
-On wasm all of them run. On WebGPU, on a software adapter, a part does, drawn by the cases' names, so that it is the
-same in each run and nobody chose what is in it; and every case that the expectations name. `make conformance` runs all.
+On wasm all of them run. On WebGPU, on a software adapter, a part runs, drawn by the cases' names, so that it is the
+same in each run and not selected by hand; and every case that the expectations name. `make conformance` runs all.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from py_ort.testing.results import Expectation, expectations_of, surprises
 from py_ort.testing.runner import RunnerOptions, run_cases
 from py_ort.testing.sources import onnx_node, sampled
 
-#: One of so many.
+#: One in this number.
 PART = 12
 KNOWN = expectations_of("onnx-node", "webgpu")
 KNOWN_ALONE = expectations_of("onnx-node", "webgpu", fallback=False)
@@ -52,12 +52,12 @@ def test_a_part_on_webgpu_alone(cases) -> None:
 
 @pytest.mark.timeout(900)
 def test_a_part_on_webgpu_with_wasm_behind_it(cases) -> None:
-    """Of what WebGPU alone cannot run: the rest is the same without wasm."""
+    """For cases that WebGPU alone cannot run: the others are the same without wasm."""
     mixed = [case for case in cases if case.id in KNOWN_ALONE]
     check(fair_part(mixed, KNOWN), KNOWN, "webgpu", "wasm")
 
 
 def test_the_part_is_fair(cases) -> None:
-    """It has its share of what WebGPU runs."""
+    """It has a proportional part of the cases that WebGPU runs."""
     passing = [case for case in cases if case.id not in KNOWN_ALONE]
     assert 0.75 < len(fair_part(passing, ())) * PART / len(passing) < 1.25

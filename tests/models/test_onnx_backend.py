@@ -1,6 +1,6 @@
-"""ONNX's official test runner on `py_ort.backend`: a slice of its cases, as anybody would run them.
+"""ONNX's official test runner on `py_ort.backend`: a part of its cases, run like any user would.
 
-Each of them on wasm (…_cpu), and on WebGPU with wasm behind it (…_cuda: the runner knows no other GPU).
+Each of them on wasm (…_cpu), and on WebGPU with wasm after it (…_cuda: the runner knows no other GPU).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from py_ort import BrowserOptions
 from py_ort.backend import PyOrtBackend
 from py_ort.exceptions import InvalidArgument, NoAdapter
 
-#: test_loop16_seq_none is left out: the runner cannot compare tensors of rank 0 in a sequence.
+#: test_loop16_seq_none is skipped: the runner cannot compare tensors of rank 0 in a sequence.
 CHOSEN = re.compile(
     r"test_(relu|add|loop(?!16)|if_seq|sequence_(insert|map_add)|identity_opt|optional_get_element|top_k_smallest|"
     r"cast_FLOAT_to_(BFLOAT16|FLOAT8E4M3FN|INT4)|operator_(conv|lstm))\w*_(cpu|cuda)"
@@ -50,7 +50,7 @@ class Here(PyOrtBackend):
 
 
 class WithoutWebGpu(PyOrtBackend):
-    """In a browser that has none."""
+    """In a browser without WebGPU."""
 
     browser = BrowserOptions(webgpu="off")
 
@@ -65,7 +65,7 @@ def chosen_cases() -> dict[str, type]:
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         for importer in (loader, node):
             patch.setattr(importer, "import_recursive", import_some)
-        patch.setattr(Here, "supports_device", lambda device: True)  # else each process starts a browser to see
+        patch.setattr(Here, "supports_device", lambda device: True)  # otherwise each process would start a browser
         warnings.simplefilter("ignore")  # its generators divide by zero on purpose
         cases = onnx.backend.test.BackendTest(Here, __name__).test_cases
     for case in cases.values():

@@ -31,7 +31,7 @@ def test_what_native_onnxruntime_gives(provider: str) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_the_files_are_right(case) -> None:
-    """By native onnxruntime of today."""
+    """With the installed native onnxruntime."""
     model = onnx.load_from_string(case.model_bytes())
     for opset in model.opset_import:  # it may not know the newest
         opset.version = min(opset.version, 21)

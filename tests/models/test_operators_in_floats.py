@@ -1,4 +1,4 @@
-"""Operators on quantized tensors behind others: on webgpu floats, which equal native onnxruntime's within one step."""
+"""Operators on quantized tensors after others: floats on webgpu, which equal native onnxruntime's within one step."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_what_is_alone_is_exact(new_session) -> None:
     }.items(),
 )
 def test_what_is_small_stays_integers(shape: tuple[int | str, ...], expected: str) -> None:
-    """In a batch of one, where it may have any size: weights are bytes, and sums exact."""
+    """In a batch of one, although it may have any size: weights are bytes, and sums exact."""
     text = f"""g (float[{",".join(map(str, shape))}] x) => (float y) {{ p = QuantizeLinear(x, sx, zx)
         q = QLinearConv(p, sx, zx, w, sw, zw, sy, zy)  y = DequantizeLinear(q, sy, zy) }}"""
     constants = {name: _CONSTANTS[name] for name in ("sx", "zx", "w", "sw", "zw", "sy", "zy")}
@@ -197,7 +197,7 @@ def test_what_is_small_stays_integers(shape: tuple[int | str, ...], expected: st
 
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
 def test_scales_of_other_columns_are_refused(new_session, provider: str) -> None:
-    """Both by a product that is alone and by one behind another operator."""
+    """Both by a single product and by one after another operator."""
     constants = {name: _CONSTANTS[name] for name in ("sx", "zx", "sy", "zy")} | {"w": _integers(5, 4, dtype="int8")}
     constants |= {"three": np.full(3, 0.01, np.float32), "zeros": np.zeros(3, np.int8)}
     for before, x in (("", "x"), ("b = com.microsoft.QLinearLeakyRelu(x, sx, zx, sx, zx)", "b")):

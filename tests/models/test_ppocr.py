@@ -1,4 +1,4 @@
-"""PP-OCRv4's three models, in several shapes, on both providers, against native onnxruntime."""
+"""PP-OCRv4's three models, in several shapes, on both providers, compared with native onnxruntime."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def expected():
 
 
 def image(shape: tuple[int, ...]) -> np.ndarray:
-    """The sample picture, or one line of it for each of a batch, as these models are fed: in [-1, 1], N, C, H, W."""
+    """The sample picture, or one of its lines for each of a batch, in these models' form: in [-1, 1], N, C, H, W."""
     picture, (count, _, height, width) = make_sample.draw(), shape
     found = []
     for number in range(count):
@@ -105,7 +105,7 @@ def test_only_shape_arithmetic_is_on_the_cpu(sessions, model):
 
 @pytest.mark.parametrize("model", FILES)
 def test_feeds_may_change_with_the_same_shapes(sessions, expected, model):
-    """A replay works on the new contents, not on the recorded ones."""
+    """A replay uses the new contents, not the recorded ones."""
     session, shape = sessions(model, "webgpu"), SHAPES[model][0]
     name = session.get_inputs()[0].name
     first = session.run(None, {name: image(shape)})[0]

@@ -1,4 +1,4 @@
-"""Networks quantized with onnxruntime's quantizer, in its forms, equal to native onnxruntime to the last unit."""
+"""Networks quantized by onnxruntime's quantizer, in its forms, equal to native onnxruntime to the last unit."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ class _Images(CalibrationDataReader):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the network lies in all its forms."""
+    """The folder of the network in all its forms."""
     made = tmp_path_factory.mktemp("quantized")
     onnx.save(network(), made / "float.onnx")
-    logging.disable(logging.WARNING)  # advice to preprocess
+    logging.disable(logging.WARNING)  # advice to preprocess the model
     for name, options in FORMS.items():
         paths = str(made / "float.onnx"), str(made / f"{name}.onnx")
         if options is None:
@@ -118,7 +118,7 @@ def test_equals_onnxruntime(new_session, folder: Path, name: str):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", FORMS)
 def test_equals_onnxruntime_on_webgpu(new_session, folder: Path, name: str):
-    """Within one step of the probabilities: the sums before them are of floats."""
+    """Within one step of the probabilities: the sums before them are floats."""
     native = NativeModel(folder / f"{name}.onnx")
     session = new_session(folder / f"{name}.onnx", providers=["webgpu", "wasm"])
     operators = session.placement().counts()
@@ -132,7 +132,7 @@ def test_equals_onnxruntime_on_webgpu(new_session, folder: Path, name: str):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", FORMS)
 def test_equals_onnxruntime_on_webnn(folder: Path, name: str):
-    """Within two steps of the probabilities: the browser rounds halves its own way."""
+    """Within two steps of the probabilities: the browser rounds halves differently."""
     native = NativeModel(folder / f"{name}.onnx")
     with InferenceSession(folder / f"{name}.onnx", providers=["webnn"], browser=str(WEBNN)) as session:
         operators = [node.op_type for node in session.placement().nodes]
@@ -147,7 +147,7 @@ def test_round_trips_take_no_launches_of_their_own(new_session, folder: Path):
     operators = [node.op_type for node in nodes]
     assert not {"QuantizeLinear", "DequantizeLinear"} & set(operators)
     assert operators.count("Conv") == 6 and operators.count("FakeQuantize") <= 6
-    assert "Add" not in operators  # a product's residual, in whatever steps
+    assert "Add" not in operators  # a product's residual, with any steps
 
 
 def test_operators_between_quantized_numbers_work_on_integers(new_session, folder: Path):
@@ -155,7 +155,7 @@ def test_operators_between_quantized_numbers_work_on_integers(new_session, folde
     operators = [node.op_type for node in nodes]
     assert operators.count("QLinearConv") == 6 and "QGemm" in operators and "Conv" not in operators
     assert operators.count("QuantizeLinear") == operators.count("DequantizeLinear") == 1
-    assert operators.count("Transpose") == 1  # of the image: what follows has channels last
+    assert operators.count("Transpose") == 1  # for the image: later nodes have channels last
 
 
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
@@ -180,7 +180,7 @@ def test_small_negative_numbers_are_quantized_to_plain_zero(new_session, provide
 
 
 def test_dynamically_quantized_products_end_in_floats(new_session, tmp_path: Path):
-    """Queries, keys and values share what quantizes the row; Gelu ends the product before it."""
+    """Queries, keys and values share the row's quantization; Gelu ends the product before it."""
     model = bert(layers=1, width=64, heads=2)
     onnx.save(model, tmp_path / "float.onnx")
     quantization.quantize_dynamic(str(tmp_path / "float.onnx"), str(tmp_path / "q8.onnx"))
@@ -196,7 +196,7 @@ def test_dynamically_quantized_products_end_in_floats(new_session, tmp_path: Pat
 
 
 def test_dynamically_quantized_products_are_of_floats_on_webgpu(new_session, folder: Path):
-    """Convolutions and products; what is rounded between them has a kernel of its own."""
+    """Convolutions and products; values rounded between them have a kernel of their own."""
     nodes = new_session(folder / "dynamic.onnx", providers=["webgpu", "wasm"]).placement().nodes
     operators = [node.op_type for node in nodes]
     assert not {"ConvInteger", "MatMulInteger", "DynamicQuantizeLinear", "Cast"} & set(operators)
@@ -204,7 +204,7 @@ def test_dynamically_quantized_products_are_of_floats_on_webgpu(new_session, fol
 
 
 def test_dynamically_quantized_products_read_bytes_on_webgpu(new_session, tmp_path: Path):
-    """Queries, keys and values are one product; each has what rounds its rows, and Gelu ends the one before it."""
+    """Queries, keys and values are one product; each has its rows' rounding, and Gelu ends the previous one."""
     onnx.save(bert(layers=1, width=64, heads=2), tmp_path / "float.onnx")
     quantization.quantize_dynamic(str(tmp_path / "float.onnx"), str(tmp_path / "q8.onnx"), per_channel=True)
     session = new_session(tmp_path / "q8.onnx", providers=["webgpu", "wasm"])
@@ -220,7 +220,7 @@ def test_dynamically_quantized_products_read_bytes_on_webgpu(new_session, tmp_pa
 
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
 def test_saved_graphs_of_dynamic_products_run_natively(new_session, tmp_path: Path, provider: str):
-    """With the activations that end products."""
+    """Including the activations that end products."""
     onnx.save(bert(layers=1, width=64, heads=2), tmp_path / "float.onnx")
     quantization.quantize_dynamic(str(tmp_path / "float.onnx"), str(tmp_path / "q8.onnx"))
     options = SessionOptions()

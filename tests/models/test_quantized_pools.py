@@ -1,4 +1,4 @@
-"""Means of quantized images, to the last bit those of native onnxruntime: many lie just between two steps."""
+"""Means of quantized images, equal to native onnxruntime's to the last bit: many are halfway between two steps."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _pools() -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
 
 
 def test_means_round_as_native_ones(new_session: NewSession) -> None:
-    """The zero point is added before, that of bytes without a sign."""
+    """The zero point is added before, in unsigned form."""
     model, feeds = _pools()
     wanted = NativeModel(model.SerializeToString()).run(feeds)
     session = new_session(model.SerializeToString(), providers=PROVIDERS["wasm"])

@@ -1,4 +1,4 @@
-"""The main job as a user runs it: RapidOCR, unmodified, on a picture of the repository and on one it has never seen."""
+"""The main use: RapidOCR, unmodified, on a picture of the repository and on an unseen one."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_the_sample(provider):
     assert f"nodes on {provider}" in printed and "hromium" in printed
 
 
-#: On WebGPU the sample is read by the same kernels, and tests/models/test_ppocr.py compares them with native
-#: onnxruntime, too: another reading, 20 s on a software adapter, is for `make kernels`.
+#: On WebGPU the same kernels read the sample, and tests/models/test_ppocr.py compares them with native onnxruntime,
+#: too. Another reading, 20 s on a software adapter, runs in `make kernels`.
 UNSEEN_ON = ["wasm", *(["webgpu"] if os.environ.get("PY_ORT_ALL_CASES") == "1" else [])]
 
 
@@ -63,7 +63,7 @@ def test_an_unseen_image(provider, tmp_path, monkeypatch):
         left, right = np.split(np.asarray(after.convert("RGB"), int), 2, axis=1)
         changed = np.abs(left - np.asarray(before, int)).max(2) > 8
     pen = make_sample.LETTERS // 4
-    for number in range(len(UNSEEN)):  # each line has a box around it, and its text beside it
+    for number in range(len(UNSEEN)):  # each line has a box around it, and its text next to it
         top = make_sample.MARGIN + number * make_sample.LEADING - pen
         rows = slice(top - 6, top + make_sample.LETTERS + 12)
         assert changed[rows].any(0).sum() > 100 and (right[rows].max(2) < 100).sum() > 50

@@ -1,4 +1,4 @@
-"""scikit-learn's models as skl2onnx exports them, against native onnxruntime: one row, several, none."""
+"""scikit-learn's models, exported by skl2onnx, compared with native onnxruntime: one row, several, none."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TEXTS = np.array([["This is the first document."], ["And this the SECOND one, he
 
 @dataclass(frozen=True)
 class Exported:
-    """A model to fit, and what on."""
+    """A model to fit, and its data."""
 
     make: Callable[[], Any]
     x: np.ndarray = field(default_factory=lambda: IRIS)
@@ -101,7 +101,7 @@ def test_equals_onnxruntime(new_session, name: str):
         feeds = {"X": model.x[:rows]}
         try:
             wanted = native.run(None, feeds)
-        except Exception:  # many of these models cannot do without rows there
+        except Exception:  # many of these models fail without rows there
             assert rows == 0
             continue
         assert_same(session.run(None, feeds), wanted)

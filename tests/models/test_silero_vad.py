@@ -1,4 +1,4 @@
-"""Silero's voice activity detection in all the forms its package has, chunk by chunk, against native onnxruntime."""
+"""Silero's voice activity detection in all forms of its package, chunk by chunk, compared with native onnxruntime."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ pytestmark = pytest.mark.skipif(SPEC is None, reason="needs pip install --no-dep
 
 
 def sound(rate: int, start: int, count: int) -> np.ndarray:
-    """A hum that swells, with noise."""
+    """A swelling hum, with noise."""
     t = (np.arange(count) + start) / rate
     hum = 0.3 * np.sin(2 * np.pi * 180 * t) * (1 + 0.5 * np.sin(2 * np.pi * 4 * t))
     return (hum + 0.05 * np.random.default_rng(start).standard_normal(count)).astype(np.float32)
 
 
 def feeds_of(inputs: dict[str, list], rate: int, chunk: int, states: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The feeds of a model: a chunk with the end of the one before, the rate (a scalar, or in a list), its state."""
+    """The feeds of a model: a chunk with the end of the previous one, the rate (a scalar, or in a list), its state."""
     samples = 576 if rate == 16000 else 288
     frames = 3 if "h" in inputs else 1
     first = [sound(rate, (chunk * frames + i) * samples, samples) for i in range(frames)]

@@ -1,4 +1,4 @@
-"""Blocks of transformers in the browser: results as native onnxruntime's, in few kernels, and with a growing cache."""
+"""Blocks of transformers in the browser: native onnxruntime's results, in few kernels, and with a growing cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from standard_form import run_native
 from transformer_blocks import llama
 
 SIZES = {"batch": 2, "sequence": 3, "past": 2, "frames": 4, "total": 5}
-# id: (the model, the most kernels that one run may launch on webgpu)
+# id: (the model, the most kernels that one run may dispatch on webgpu)
 BLOCKS: dict[str, tuple[Callable[[], onnx.ModelProto], int]] = {
     "llama": (llama, 27),
     "phi": (partial(llama, partial=4, rotary="table"), 25),
