@@ -3,9 +3,6 @@
 - Sentences of more than 40 words in pages of the documentation.
 - Docstrings and comments that begin with What, Whether, That, Those or Whoever.
 - Words to avoid (the last table of docs/terms.md) in the lines that this branch adds to pages, docstrings and comments.
-
-Paths in not_edited_yet.txt are skipped: folders whose text is still to be edited, and generated pages whose generators
-are. Remove a path from the list when its text is edited.
 """
 
 from __future__ import annotations
@@ -23,8 +20,6 @@ from lines import files
 
 ROOT = Path(__file__).parents[1]
 LONGEST = 40
-#: Beginnings of paths whose text is not edited yet, one a line.
-NOT_EDITED_YET = tuple((ROOT / ".ci/not_edited_yet.txt").read_text("utf-8").split())
 TERMS = "docs/terms.md"
 CODE = (".py", ".ts", ".mjs", ".cjs", ".js", ".cc", ".h", ".css")
 GENERATED = re.compile(r".*/gen/|web/src/schema/")
@@ -119,7 +114,7 @@ def git(*arguments: str) -> str:
 
 
 def edited(name: str) -> bool:
-    return name != TERMS and not GENERATED.match(name) and not name.startswith(NOT_EDITED_YET)
+    return name != TERMS and not GENERATED.match(name)
 
 
 def faults() -> Iterator[str]:

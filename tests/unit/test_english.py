@@ -27,7 +27,7 @@ def english():
 
 @pytest.fixture
 def repository(english, tmp_path, monkeypatch):
-    """A branch of a repository whose main has one page with an avoided word, and where the folder old/ is unedited."""
+    """A branch of a repository whose main has one page with an avoided word."""
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com"]
     (tmp_path / "docs").mkdir()
     terms = (
@@ -38,7 +38,6 @@ def repository(english, tmp_path, monkeypatch):
     for arguments in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "a"], ["checkout", "-qb", "b"]):
         subprocess.run([*git, *arguments], cwd=tmp_path, check=True)
     monkeypatch.setattr(english, "ROOT", tmp_path)
-    monkeypatch.setattr(english, "NOT_EDITED_YET", ("old/",))
     return tmp_path
 
 
@@ -52,7 +51,6 @@ def repository(english, tmp_path, monkeypatch):
         ("a.md", f"A line:\n\n    {LONG}\n\n```\n{LONG}\n```\n`{LONG}`\n", ""),
         ("a.md", "A value lies here, and 'word' does not.\n", "a.md:1: 'lies'"),
         ("a.md", 'The message "it goes on" and the option `lies`.\n', ""),
-        ("old/a.md", f"{LONG} It goes on.", ""),
         ("a.py", '"""What it does."""\n', "a.py:1: a docstring or comment begins with 'What'"),
         ("a.py", "def a():\n    '''Whether it is.'''\n", "a.py:2: a docstring or comment begins with 'Whether'"),
         ("a.py", "x = 1  #: That one.\n", "a.py:1: a docstring or comment begins with 'That'"),
@@ -61,7 +59,6 @@ def repository(english, tmp_path, monkeypatch):
         ("a.ts", "/** Those of a page. */\n", "a.ts:1: a docstring or comment begins with 'Those'"),
         ("a.cc", "// Whoever asks.\n", "a.cc:1: a docstring or comment begins with 'Whoever'"),
         ("a.ts", "/**\n * A page.\n * What is more.\n */\n", ""),
-        ("old/a.py", '"""What it does."""\n', ""),
     ],
 )
 def test_faults_are_found(english, repository, name, text, fault):
@@ -70,7 +67,3 @@ def test_faults_are_found(english, repository, name, text, fault):
     subprocess.run(["git", "add", "."], cwd=repository, check=True)
     found = [*english.faults()]
     assert len(found) == bool(fault) and all(fault in each for each in found), found
-
-
-def test_every_path_of_the_list_exists(english):
-    assert [path for path in english.NOT_EDITED_YET if not (ROOT / path).exists()] == []

@@ -37,7 +37,7 @@ function moduleOf(file) {
   return compiled.get(file);
 }
 
-/** What core.wasm imports for the functions of rare_kernels.wasm. */
+/** Imports of core.wasm for the functions of rare_kernels.wasm. */
 const PLACEHOLDERS = new Proxy(
   {},
   {

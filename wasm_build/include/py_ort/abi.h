@@ -48,7 +48,7 @@ ORT_EXPORT void ort_microkernels_warm(int relaxed);
 ORT_EXPORT uint32_t ort_session_create(void* plan, size_t size);
 // True if nodes of the session may run micro-kernels: these must be added before ort_session_prepare.
 ORT_EXPORT int ort_session_runs_microkernels(uint32_t session);
-// Whether nodes of it have kernels of rare_kernels.wasm, which must be instantiated before ort_session_prepare.
+// Returns 1 if nodes of it have kernels of rare_kernels.wasm, which must be instantiated before ort_session_prepare.
 ORT_EXPORT int ort_session_has_rare_kernels(uint32_t session);
 // Where the page shall write the bytes of weight `index` (null if the heap is none of its places, and out of memory).
 ORT_EXPORT void* ort_session_weight(uint32_t session, uint32_t index);

@@ -1,11 +1,11 @@
-// What callers of the API are told: errors whose stacks begin in their code, which tools of monitoring group them by,
-// and the end of what they have aborted.
+// Errors for callers of the API: their stacks begin in the caller's code, by which monitoring tools group them; and the
+// end of aborted calls.
 import { RuntimeError } from '../errors';
 
 /**
  * Does what a function of the API does. Errors get the stack of its caller; the one that they had is their cause's.
  *
- * @param entry the function, whose own frame is the last one that is left out.
+ * @param entry the function, whose own frame is the last one that is dropped.
  */
 export async function fromCaller<T>(entry: (...given: never[]) => unknown, work: () => Promise<T>): Promise<T> {
   const [caller, whole] = [new Error(), new Error()];

@@ -23,7 +23,7 @@ type Told =
   | { readonly file: Uint8Array }
   | { readonly error: string };
 
-/** What is used of Pyodide. */
+/** The part of Pyodide that is used. */
 interface Pyodide {
   loadPackage(names: readonly string[]): Promise<unknown>;
   pyimport(name: string): { export_bytes(model: unknown, providers: unknown, progress: unknown): PyBytes };

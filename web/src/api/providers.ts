@@ -20,7 +20,7 @@ export interface WebGLProvider extends Omit<WebGLOptions, 'checkWrites'> {
   readonly name: 'webgl';
 }
 
-/** What a context is made with; one of the page's own has its own. */
+/** Options of a new context; they have no effect on one of the page's own. */
 export interface WebNNContextOptions extends Pick<WebNNOptions, 'deviceType' | 'powerPreference'> {
   /** Has no effect. */
   readonly numThreads?: number;

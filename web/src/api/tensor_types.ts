@@ -7,7 +7,7 @@ type Global<Name extends string, Fallback> = typeof globalThis extends { [name i
 export type GpuBuffer = Global<'GPUBuffer', { readonly size: number; readonly mapState: string }>;
 /** A Float16Array, if the host's types include it. */
 type Float16 = Global<'Float16Array', never>;
-/** What shows frames of a video. */
+/** A source of a video's frames. */
 export type VideoFrameSource =
   | Global<'VideoFrame', { readonly displayWidth: number; readonly displayHeight: number }>
   | HTMLVideoElement;

@@ -30,7 +30,7 @@ export type Question = {
       readonly session: number;
       readonly prompts: readonly (readonly number[])[];
       readonly options: GenerateOptions;
-      /** Whether the page changes logits. */
+      /** True if the page changes logits. */
       readonly filters: boolean;
     }
   | { readonly ask: 'choose'; readonly of: number; readonly logits: ArrayLike<number> }

@@ -3,7 +3,7 @@
 import { compileBeside } from './compiled';
 import type { CoreFiles } from './files';
 
-/** What core.wasm imports for the functions of the module. */
+/** Imports of core.wasm for the functions of the module. */
 const PLACEHOLDERS = new Proxy(
   {},
   {

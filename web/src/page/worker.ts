@@ -8,7 +8,7 @@ import { Connection } from './connection';
 import { fetchThroughGateway } from './gateway';
 import { Requests } from './requests';
 
-/** What the page has made of the core; undefined: nothing came of it, it cannot be handed over, or this is a frame. */
+/** The core that the page compiled; undefined if that failed, if it cannot be sent, or in a frame. */
 const compiled =
   typeof document === 'undefined'
     ? new Promise<CompiledCore | undefined>((resolve) => {

@@ -1,4 +1,4 @@
-// What the build tells Python of the kernels.
+// The list of kernels that the build writes for Python.
 import { registered } from './registry';
 
 export const kernels = registered.map(([kernel]) => kernel);

@@ -24,7 +24,7 @@ export class Block implements Memory {
     this.size = roundUp(bytes, TEXEL);
   }
 
-  /** What is at a place, if no texture has it; it may have fewer bytes, and zeros follow. */
+  /** Bytes at a place, if no texture has them; there may be fewer, and zeros follow. */
   bytes(offset: number, count: number): Uint8Array {
     return this.pieces.at(offset, count);
   }

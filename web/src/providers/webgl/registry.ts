@@ -11,7 +11,7 @@ import { SHARED } from './shared';
 
 bringOwnElementProduct(multiplyFragments);
 
-/** What kernels do in an element a thread. */
+/** Features of kernels that work in an element a thread. */
 const FEATURES: ReadonlySet<Feature> = new Set(['bias', 'epilogue', 'residual', 'steps'] as const);
 const all = new Map<string, readonly [kernel: Kernel, source: string]>();
 const keyOf = (op: string, domain = '') => `${domain}:${op}`;

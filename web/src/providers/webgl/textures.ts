@@ -84,7 +84,7 @@ export class Textures {
     this.gl.deleteTexture(texture);
   }
 
-  /** What is drawn goes to these textures, all of one size. */
+  /** Draws into these textures, all of one size, from now on. */
   attach(targets: readonly Texture[]): void {
     const { gl, joint } = this;
     if (targets.length === 1) {
