@@ -19,7 +19,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from py_ort.browser import find
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser.browser_options import BrowserOptions
 
 ROOT = Path(__file__).parents[1]
 SITE_PACKAGES = Path(sys.executable).parents[1] / "lib"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from py_ort.lazy_imports import lazily
 
 if TYPE_CHECKING:
-    from py_ort.browser.options import BrowserOptions as BrowserOptions
+    from py_ort.browser.browser_options import BrowserOptions as BrowserOptions
     from py_ort.compat import install_as_onnxruntime as install_as_onnxruntime
     from py_ort.compiler.load.metadata import ModelMetadata as ModelMetadata
     from py_ort.compiler.plan.node_arg import NodeArg as NodeArg
@@ -66,7 +66,7 @@ __version__ = "0.1.0"
 _WHERE = {
     "AdapterFormat": "runtime.values.adapters",
     "AsyncInferenceSession": "runtime.async_session",
-    "BrowserOptions": "browser.options",
+    "BrowserOptions": "browser.browser_options",
     "ExecutionMode": "runtime.options.session_options",
     "ExecutionOrder": "runtime.options.session_options",
     "GraphOptimizationLevel": "runtime.options.session_options",

@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.ir.onnx_calls import infer_model
 from py_ort.ir.onnx_process import Died, Refused

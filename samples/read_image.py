@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 import py_ort
-from py_ort.browser.options import LAUNCHERS, WEBGPU, BrowserOptions, has_gpu
+from py_ort.browser.browser_options import LAUNCHERS, WEBGPU, BrowserOptions, has_gpu
 from py_ort.cli.common import progress
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import onnx
 from onnx import helper
 
 import py_ort
-from py_ort.browser.options import WEBGPU
+from py_ort.browser.browser_options import WEBGPU
 
 # Elementwise: Python's syntax, broadcasting, attributes by name.
 swoosh = py_ort.UserKernel(

@@ -12,8 +12,8 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from py_ort.bench.bare import Bare, bare
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.loop import loop_thread
-from py_ort.browser.options import BrowserOptions
 from py_ort.providers import on_device
 from py_ort.runtime.session import InferenceSession
 

@@ -12,8 +12,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from py_ort.bench.bare import bare
 from py_ort.bench.work import Work, work_of
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.loop import loop_thread
-from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease
 from py_ort.exceptions import PyOrtError
 from py_ort.providers import CPU, FIRST_DEVICE

@@ -16,7 +16,7 @@ from py_ort.bench.floor import Floors
 from py_ort.bench.ours import Engine, Ours
 from py_ort.bench.peer import Peer
 from py_ort.bench.quantized import quantize as quantize_model
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.compiler.load import read_proto, read_whole
 from py_ort.compiler.package.format import is_package
 from py_ort.exceptions import InvalidArgument, PyOrtError

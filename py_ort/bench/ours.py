@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from py_ort.bench.floor import Floors
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.loop import loop_thread, soon
-from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 from py_ort.providers import with_cpu
 from py_ort.providers.resolution import REQUIRE

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.loop import loop_thread, soon
-from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
-from py_ort.runtime.peer.files import FLAVORS, PEER, VERSION, find_dist, flavor_of
+from py_ort.runtime.peer.package_files import FLAVORS, PEER, VERSION, find_dist, flavor_of
 from py_ort.runtime.peer.worker import PeerWorker
 
 __all__ = ["FLAVORS", "VERSION", "Peer", "find_dist", "flavor_of"]

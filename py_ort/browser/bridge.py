@@ -22,8 +22,8 @@ from py_ort.wire import Connection
 from py_ort.wire.framing import FRAME_SIZE
 
 if TYPE_CHECKING:
+    from py_ort.browser.browser_options import BrowserOptions
     from py_ort.browser.gateway import Gateway
-    from py_ort.browser.options import BrowserOptions
 
 _log = logging.getLogger("py_ort.browser")
 

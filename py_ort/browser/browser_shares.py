@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.http_server import HttpServer
 from py_ort.browser.launchers.launcher import Launcher
-from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 
 

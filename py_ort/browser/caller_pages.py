@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.browser_shares import Lease
 from py_ort.browser.launchers.caller import SCHEME, url_for
 from py_ort.browser.loop import loop_thread
-from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 
 _numbers = itertools.count(1)

@@ -18,9 +18,9 @@ from aiohttp import ClientError, ClientSession, ClientTimeout, WSMessage, WSMsgT
 from yarl import URL
 
 from py_ort.browser.address import in_url
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.http_server import BLOBS
 from py_ort.browser.network_port import NetworkPort
-from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import BrowserError, InvalidArgument
 
 _log = logging.getLogger("py_ort.browser")

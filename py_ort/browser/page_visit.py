@@ -6,8 +6,8 @@ import asyncio
 from typing import TypeVar
 
 from py_ort.browser import sandbox
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.launchers import launcher_for
-from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import PyOrtError, Timeout
 
 T = TypeVar("T")

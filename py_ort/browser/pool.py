@@ -9,11 +9,11 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Any
 
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.browser_shares import Browser, Lease
 from py_ort.browser.captured import Captured
 from py_ort.browser.launchers import with_playwright
 from py_ort.browser.loop import at_exit
-from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.starting import Starter, ending
 from py_ort.exceptions import ConnectionLost, PyOrtError, Timeout, WorkerEnded

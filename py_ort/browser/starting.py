@@ -8,12 +8,12 @@ import os
 from py_ort.browser import sandbox
 from py_ort.browser.borrowed import LENDER, Borrowed
 from py_ort.browser.bridge import Bridge
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.captured import Captured
 from py_ort.browser.http_server import HttpServer, check_assets
 from py_ort.browser.launchers import launcher_for, with_playwright
 from py_ort.browser.launchers.capture import CaptureLauncher
 from py_ort.browser.launchers.launcher import Launcher
-from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.exceptions import ConnectionLost, PyOrtError, Timeout
 from py_ort.schema.gen.EndWorker import EndWorkerT

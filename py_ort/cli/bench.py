@@ -120,8 +120,8 @@ def bench(
     The clock is the page's own, uploads and downloads included. A failure has a row with the reason.
     """
     from py_ort.bench import failed, measure
+    from py_ort.bench.benchmark_table import bridge_table, earlier_medians, page, table
     from py_ort.bench.floor import Floors
-    from py_ort.bench.report import bridge_table, earlier_medians, page, table
     from py_ort.providers import DEFAULT, canonical_provider
     from py_ort.testing.model_inputs import ModelInputs
     from py_ort.testing.results import OURS

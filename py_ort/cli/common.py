@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from py_ort.browser.options import LAUNCHERS, WEBGPU, BrowserOptions
+from py_ort.browser.browser_options import LAUNCHERS, WEBGPU, BrowserOptions
 from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.providers import AVAILABLE, CPU, DEFAULT
 from py_ort.runtime.engines import ENGINES

@@ -16,8 +16,8 @@ from py_ort.cli.serve import run_server
 from py_ort.providers import DEFAULT
 
 if TYPE_CHECKING:
-    from py_ort.serving.compiling.options import CompileServerOptions
     from py_ort.serving.compiling.server import CompileServer
+    from py_ort.serving.compiling.server_options import CompileServerOptions
 
 
 @click.command("compile-server", short_help="Compile models for pages, as a service.")
@@ -83,8 +83,8 @@ def compile_server(
     """
     from py_ort.exporting import ExportOptions
     from py_ort.exporting.compile_process import Limits
-    from py_ort.serving.compiling.options import CompileServerOptions
     from py_ort.serving.compiling.server import CompileServer
+    from py_ort.serving.compiling.server_options import CompileServerOptions
 
     if not folder.absolute().parent.is_dir():
         raise click.BadParameter(f"there is no folder {folder.parent} to make it in", param_hint="FOLDER")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.cli.advice import in_flags
 from py_ort.cli.common import (
     KERNEL_FILES,
@@ -125,8 +125,8 @@ def conformance(
     from py_ort.testing.junit import junit
     from py_ort.testing.matrix import places, run_matrix
     from py_ort.testing.model_inputs import ModelInputs
-    from py_ort.testing.report import changed, page
     from py_ort.testing.results import OURS, expectations_of, read_expectations, surprises
+    from py_ort.testing.results_table import changed, page
     from py_ort.testing.runner import RunnerOptions
     from py_ort.testing.sources import load_cases, sampled
 
@@ -187,7 +187,7 @@ def conformance(
 
 
 def _print(runs: list[Results]) -> None:
-    from py_ort.testing.report import fleet, overview, summary, totals
+    from py_ort.testing.results_table import fleet, overview, summary, totals
 
     for run in runs:
         if not run.error and (table := summary(run)):

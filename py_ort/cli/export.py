@@ -142,7 +142,7 @@ def export(
         )
         found = None
         if checked:
-            from py_ort.exporting.checking.report import table, words, write_report  # with what drives browsers
+            from py_ort.exporting.checking.check_results import table, words, write_report  # with what drives browsers
 
             found = py_ort.check_export(
                 file, model, files, browsers=browsers, tolerance=tolerance, values=described.accepted, progress=report

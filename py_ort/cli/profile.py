@@ -64,7 +64,7 @@ def profile(
     On a GPU with timestamps each run that counts follows a run without timestamps around kernels, which measures their
     time together. The chart has all runs and the session's creation; the tables have the runs that count.
     """
-    from py_ort.profiling.report import gpu_words, kernel_table, page
+    from py_ort.profiling.trace_report import gpu_words, kernel_table, page
 
     with progress() as report:
         trace, facts = _measure(model, providers, runs, inputs, threads, browser, trace_file, report)

@@ -133,7 +133,7 @@ def get_compatibility_info_from_model(path: str | os.PathLike[str], ep_name: str
     Raises:
         InvalidArgument: It cannot be read, it is not a model, or no provider is named.
     """
-    from py_ort.compiler.load.files import open_file
+    from py_ort.compiler.load.model_files import open_file
 
     try:
         with open_file(path) as file:

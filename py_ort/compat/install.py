@@ -14,7 +14,7 @@ from typing import Any
 
 import py_ort
 from py_ort import exceptions
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.compat import native_names
 from py_ort.runtime.available import API_VERSION, of_browser
 from py_ort.runtime.native.device import NativeDevice

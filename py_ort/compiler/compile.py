@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 import onnx_ir as ir
 
 from py_ort.boundary import typed_errors
+from py_ort.compiler.compile_options import CompileOptions
 from py_ort.compiler.load import LoadedModel, ModelMetadata, check_model, load_model
-from py_ort.compiler.options import CompileOptions
 from py_ort.compiler.passes.pass_base import PassManager, PassReport
 from py_ort.compiler.placement.devices import Devices
 from py_ort.compiler.plan.node_arg import NodeArg

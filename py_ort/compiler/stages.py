@@ -12,9 +12,9 @@ from typing import NamedTuple
 import onnx_ir as ir
 
 from py_ort.compiler.canonical.size_checks import check_sizes
+from py_ort.compiler.compile_options import CompileOptions, Level
 from py_ort.compiler.layout import Nhwc, pack_weights
 from py_ort.compiler.load import LoadedModel, check_types
-from py_ort.compiler.options import CompileOptions, Level
 from py_ort.compiler.passes.attention.attention import Attention
 from py_ort.compiler.passes.attention.cache_writes import cache_writes
 from py_ort.compiler.passes.attention.index_grids import index_grids

@@ -12,8 +12,8 @@ import onnx_ir as ir
 
 from py_ort.boundary import typed_errors
 from py_ort.compiler.compile import CompiledModel, compile_model
+from py_ort.compiler.compile_options import CompileOptions
 from py_ort.compiler.load import LoadedModel, load_model
-from py_ort.compiler.options import CompileOptions
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import MissingKernel, NotImplemented, PyOrtError
 from py_ort.ir.errors import node_at_fault

@@ -130,7 +130,7 @@ def export_model(
     """Export a model like `export`, which explains the arguments; also return the files of external data."""
     from py_ort.compiler import compile_model
     from py_ort.compiler.load import load_model
-    from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
+    from py_ort.compiler.load.model_files import DATA_FOLDER_ENTRY
     from py_ort.runtime.origin import Origin
 
     if part_size is not None and (part_size < ALIGNMENT or part_size % ALIGNMENT):

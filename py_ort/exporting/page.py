@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from py_ort.compiler.load.files import replacing
+from py_ort.compiler.load.model_files import replacing
 from py_ort.compiler.package.format import Header
 from py_ort.exceptions import PyOrtError
 from py_ort.folders import ASSETS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from py_ort.compiler.load.files import replacing
+from py_ort.compiler.load.model_files import replacing
 from py_ort.exceptions import EngineError
 from py_ort.folders import ASSETS
 

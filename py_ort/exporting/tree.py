@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from py_ort.boundary import public_function
 from py_ort.compiler.load.digest import FileStamp, file_digest
-from py_ort.compiler.load.files import DataFolder, OutsideFolder, replacing
+from py_ort.compiler.load.model_files import DataFolder, OutsideFolder, replacing
 from py_ort.compiler.package.format import is_package
 from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.exporting.compile_process import CompileProcess

@@ -21,8 +21,8 @@ from py_ort.providers.provider import Provider
 from py_ort.suggestion import did_you_mean
 
 if TYPE_CHECKING:
-    from py_ort.providers.report import PlacedNode as PlacedNode
-    from py_ort.providers.report import Placement as Placement
+    from py_ort.providers.placement_table import PlacedNode as PlacedNode
+    from py_ort.providers.placement_table import Placement as Placement
 
 
 def _loaded(folder: Path) -> Provider:
@@ -101,7 +101,7 @@ def with_cpu(*names: str) -> list[str]:
     return list(dict.fromkeys([*names, CPU]))
 
 
-_WHERE = {"PlacedNode": "report", "Placement": "report"}
+_WHERE = {"PlacedNode": "placement_table", "Placement": "placement_table"}
 __all__ = [
     "ALIASES",
     "AVAILABLE",

@@ -8,7 +8,7 @@ from typing import Any
 
 from py_ort.exceptions import InvalidArgument, WrongType
 from py_ort.providers import DEFAULT, PROVIDERS, canonical_provider, find_provider
-from py_ort.providers.options import check_options, in_entries
+from py_ort.providers.provider_options import check_options, in_entries
 
 #: The configuration entry by which no provider of the list may be skipped.
 REQUIRE = "session.require_providers"

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from py_ort.boundary import public
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.exceptions import WorkerEnded
 from py_ort.runtime.engine import EngineRequest
 from py_ort.runtime.opening import Providers

@@ -6,7 +6,7 @@ import logging
 from typing import Any, NoReturn
 
 from py_ort.boundary import public_function
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.log import LEVELS
 from py_ort.providers import PROVIDERS, onnxruntime_name

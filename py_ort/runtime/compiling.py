@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def compile_options(providers: Mapping[str, Mapping[str, Any]], options: SessionOptions) -> CompileOptions:
     """Return the compiler's options for the options of a session and its providers."""
-    from py_ort.compiler.options import CompileOptions
+    from py_ort.compiler.compile_options import CompileOptions
 
     fields = {k: v for name, given in providers.items() for k, v in PROVIDERS[name].for_compiler(given).items()}
     return CompileOptions(

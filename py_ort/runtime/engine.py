@@ -11,7 +11,7 @@ from py_ort.runtime.options import SessionOptions
 from py_ort.runtime.origin import check_source
 
 if TYPE_CHECKING:
-    from py_ort.browser.options import BrowserOptions
+    from py_ort.browser.browser_options import BrowserOptions
     from py_ort.compiler import NodeArg
     from py_ort.compiler.load import ModelMetadata
     from py_ort.profiling import Profile

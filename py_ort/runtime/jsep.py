@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from py_ort.boundary import public
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.loop import loop_thread, soon
-from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 from py_ort.exceptions import InvalidArgument, PyOrtError, RuntimeException
 from py_ort.lazy_imports import import_whole
 from py_ort.providers import FIRST_DEVICE
-from py_ort.providers.options import check_options
+from py_ort.providers.provider_options import check_options
 from py_ort.runtime.devices import Device, acquire_with_device
 from py_ort.runtime.values.device_tensor import DeviceTensor
 from py_ort.runtime.values.ort_value import OrtValue

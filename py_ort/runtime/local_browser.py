@@ -7,7 +7,7 @@ import os
 from functools import cache
 from typing import Any
 
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.exceptions import PyOrtError
 from py_ort.providers import DEFAULT, PROVIDERS, canonical_provider, on_device, onnxruntime_name
 from py_ort.runtime.probe import probe

@@ -17,7 +17,7 @@ import numpy as np
 
 from py_ort.boundary import public
 from py_ort.compiler.load import read_proto
-from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
+from py_ort.compiler.load.model_files import DATA_FOLDER_ENTRY
 from py_ort.compiler.saved.target import SavedModel
 from py_ort.exceptions import Fail, InvalidArgument, WrongType
 from py_ort.providers import with_cpu

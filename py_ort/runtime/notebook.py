@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from py_ort.html_table import html_table
-from py_ort.providers.report import COLUMNS
+from py_ort.providers.placement_table import COLUMNS
 from py_ort.runtime.engine import Engine
 
 _TIMES = {"browser_ms": "waiting for the browser", "create_ms": "creation", "first_run_ms": "first run"}

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from py_ort.boundary import typed_errors
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.loop import loop_thread
-from py_ort.browser.options import BrowserOptions
 from py_ort.compiler.plan.cache import PlanCache
 from py_ort.compiler.saved.target import SavedModel
 from py_ort.exceptions import (

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from py_ort.compiler.load.digest import FileStamp, digest, file_digest
-from py_ort.compiler.load.files import DataFolder, shown
+from py_ort.compiler.load.model_files import DataFolder, shown
 from py_ort.exceptions import Fail, WrongType
 from py_ort.signal_handlers import from_handler
 

@@ -89,7 +89,7 @@ class PackagedPlans:
 
 
 def _decided_by_export(options: CompileOptions) -> dict[str, bool]:
-    from py_ort.compiler.options import CompileOptions
+    from py_ort.compiler.compile_options import CompileOptions
 
     plain = CompileOptions()
     return {

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from py_ort.boundary import typed_errors
-from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
+from py_ort.compiler.load.model_files import DATA_FOLDER_ENTRY
 from py_ort.exceptions import (
     BrowserError,
     DeviceLost,

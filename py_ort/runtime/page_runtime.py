@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.loading import Loading
 from py_ort.browser.loop import loop_thread, soon
-from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
 from py_ort.browser.request import Progress
 from py_ort.exceptions import (

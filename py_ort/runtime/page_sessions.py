@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from threading import Lock
 from typing import Any
 
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.request import OTHER_PROCESS
 from py_ort.exceptions import ConnectionLost, PyOrtError
 from py_ort.log import SessionLog

@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING
 
 from py_ort.boundary import typed_errors
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.loop import loop_thread, soon
-from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
 from py_ort.log import SessionLog
 from py_ort.runtime.options import SessionOptions

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from py_ort.browser.options import BrowserOptions
-from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
+from py_ort.browser.browser_options import BrowserOptions
+from py_ort.compiler.load.model_files import DATA_FOLDER_ENTRY
 from py_ort.log import SessionLog
 from py_ort.runtime.model_changes import changes_of
 from py_ort.runtime.opening import Opening, Progress, Providers

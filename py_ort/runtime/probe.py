@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.loop import loop_thread
-from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 from py_ort.providers import AVAILABLE, FIRST_DEVICE, PROVIDERS
 from py_ort.runtime.devices import look_for_device, look_in_page

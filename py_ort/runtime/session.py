@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Unpack
 
 from py_ort.boundary import public
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.exceptions import (
     NotImplemented,
 )

@@ -76,7 +76,7 @@ class SessionBase:
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         """Return the providers' options, by onnxruntime's names."""
-        from py_ort.providers.options import all_options
+        from py_ort.providers.provider_options import all_options
 
         engine = self._offering("get_provider_options()")
         given = engine.sessions.main().runtime.options

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from py_ort.compiler.load.files import make_private, open_file, replacing, shown
+from py_ort.compiler.load.model_files import make_private, open_file, replacing, shown
 from py_ort.compiler.plan.cache import PlanCache
 from py_ort.exceptions import InvalidArgument
 from py_ort.runtime.probe import adapter_name

@@ -24,9 +24,9 @@ from py_ort.providers import DEFAULT
 from py_ort.serving.access import LOOPBACK, Access
 from py_ort.serving.changes import Changes
 from py_ort.serving.events import Events
-from py_ort.serving.files import place, send, send_bytes
 from py_ort.serving.models import Models
 from py_ort.serving.pages import PREFIX, SCRIPT, list_of_models, page_of, with_overlay
+from py_ort.serving.served_files import place, send, send_bytes
 
 #: The Accept header of a runtime that reads a `.pyort` file in place of the requested ONNX file.
 _TAKES = content_type("model.pyort")

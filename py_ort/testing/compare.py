@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 
 from py_ort.compiler.load import read_proto
-from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
+from py_ort.compiler.load.model_files import DATA_FOLDER_ENTRY
 from py_ort.exceptions import BrowserNotFound, EPFail, NotImplemented, PyOrtError
 from py_ort.providers import with_cpu
 from py_ort.providers.resolution import REQUIRE

@@ -19,10 +19,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from py_ort.browser.browser_options import CAPTURE, BrowserOptions
 from py_ort.browser.caller_pages import given
 from py_ort.browser.captured import Captured, browser_of
 from py_ort.browser.loop import loop_thread
-from py_ort.browser.options import CAPTURE, BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.pool import pool
 from py_ort.exceptions import (

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from py_ort.browser import find
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.caller_pages import given
-from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import BrowserError, BrowserNotFound
 
 #: Adds a frame with our page to the one that is open; returns the directive of its policy that forbids this, or "".

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.exceptions import PyOrtError
 from py_ort.testing.case import Case
 from py_ort.testing.fleet import Fleet, run_anywhere

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
+from py_ort.compiler.load.model_files import DATA_FOLDER_ENTRY
 from py_ort.exceptions import PyOrtError
 from py_ort.testing.split_model import split
 

@@ -34,7 +34,7 @@ class RunPage:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the page."""
-        from py_ort.testing.report import page
+        from py_ort.testing.results_table import page
 
         runs = [self._results(target, reports) for target, reports in self._reports.items()]
         title = f"pytest {' '.join(map(str, session.config.invocation_params.args))}".strip()

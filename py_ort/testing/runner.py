@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.loop import loop_thread
-from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import pool
 from py_ort.exceptions import EPFail, InvalidArgument, PyOrtError
 from py_ort.providers import DEFAULT, PROVIDERS, Placement, Provider, canonical_provider

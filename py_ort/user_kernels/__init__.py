@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING
 from py_ort.lazy_imports import lazily
 
 if TYPE_CHECKING:
-    from py_ort.user_kernels.files import load_kernels as load_kernels
     from py_ort.user_kernels.kernel import UserKernel as UserKernel
     from py_ort.user_kernels.kernel import required as required
+    from py_ort.user_kernels.kernel_files import load_kernels as load_kernels
     from py_ort.user_kernels.registry import register_kernel as register_kernel
     from py_ort.user_kernels.registry import registered_kernels as registered_kernels
     from py_ort.user_kernels.registry import unregister_kernel as unregister_kernel
 
 _WHERE = {
     "UserKernel": "kernel",
-    "load_kernels": "files",
+    "load_kernels": "kernel_files",
     "register_kernel": "registry",
     "registered_kernels": "registry",
     "required": "kernel",

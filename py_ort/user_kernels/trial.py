@@ -17,7 +17,7 @@ from py_ort.user_kernels.registry import register_kernel, registered_kernels, un
 
 if TYPE_CHECKING:
     from py_ort import InferenceSession
-    from py_ort.browser.options import BrowserOptions
+    from py_ort.browser.browser_options import BrowserOptions
 
 
 @dataclass

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from py_ort.exceptions import PyOrtError
-from py_ort.user_kernels.files import load_kernels
+from py_ort.user_kernels.kernel_files import load_kernels
 from py_ort.user_kernels.trial import Trial, try_out
 
 if TYPE_CHECKING:
-    from py_ort.browser.options import BrowserOptions
+    from py_ort.browser.browser_options import BrowserOptions
 
 
 #: Seconds without a change after which a file counts as written.

@@ -9,8 +9,8 @@ import small_models
 from graphs import parse
 
 from py_ort import BrowserOptions, SessionOptions
+from py_ort.browser.browser_options import has_gpu
 from py_ort.browser.loop import loop_thread
-from py_ort.browser.options import has_gpu
 from py_ort.exceptions import EPFail, InvalidArgument, NoAdapter, PyOrtError
 from py_ort.runtime.devices import Device, ask_for_device
 

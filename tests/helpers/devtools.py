@@ -13,7 +13,7 @@ from typing import Any
 import websockets.sync.client
 
 from py_ort.browser import find
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser.browser_options import BrowserOptions
 
 
 @contextmanager

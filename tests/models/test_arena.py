@@ -19,7 +19,7 @@ from drawn_networks import drawn
 from yolo import yolo
 
 from py_ort.compiler.compile import compile_model
-from py_ort.compiler.options import CompileOptions
+from py_ort.compiler.compile_options import CompileOptions
 from py_ort.folders import ASSETS
 
 WEB = Path(__file__).resolve().parents[2] / "web"

@@ -11,8 +11,8 @@ import small_models
 from onnx import TensorProto, helper, numpy_helper
 
 from py_ort.bench import Row
+from py_ort.bench.benchmark_table import _COLUMNS, cells
 from py_ort.bench.peer import find_dist
-from py_ort.bench.report import _COLUMNS, cells
 from py_ort.exceptions import EngineError
 
 

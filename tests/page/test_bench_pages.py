@@ -12,7 +12,7 @@ import small_models
 
 import py_ort
 from py_ort.bench.in_pages.measure import PageRow
-from py_ort.bench.in_pages.report import page_table
+from py_ort.bench.in_pages.page_table import page_table
 from py_ort.bench.in_pages.site import Site
 from py_ort.bench.peer import find_dist
 from py_ort.exceptions import EngineError

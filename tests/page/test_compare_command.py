@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from shared_browser import BROWSER
 
 from py_ort.exceptions import EngineError, Fail
-from py_ort.runtime.peer.files import find_dist
+from py_ort.runtime.peer.package_files import find_dist
 from py_ort.testing.compare import InBrowser, Native, compare
 
 X = np.linspace(-2, 2, 64, dtype=np.float32).reshape(8, 8)

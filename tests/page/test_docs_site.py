@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from py_ort.browser import find
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser.browser_options import BrowserOptions
 
 ROOT = Path(__file__).parents[2]
 MKDOCS = ROOT / "build/docs-venv/bin/mkdocs"

@@ -14,7 +14,7 @@ import small_models
 from static_site import StaticSite
 
 import py_ort
-from py_ort.browser.options import NO_SANDBOX
+from py_ort.browser.browser_options import NO_SANDBOX
 from py_ort.exporting.runtime_files import copy_runtime
 
 pytestmark = pytest.mark.browser

@@ -21,7 +21,7 @@ from py_ort.browser import find
 from py_ort.browser.address import own_address
 from py_ort.exceptions import BrowserError, EngineError, InvalidArgument
 from py_ort.folders import ASSETS
-from py_ort.runtime.peer.files import find_dist
+from py_ort.runtime.peer.package_files import find_dist
 
 TLS = Path(__file__).parents[1] / "helpers/tls"
 CERTIFICATE = (TLS / "certificate.pem", TLS / "key.pem")

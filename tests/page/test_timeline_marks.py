@@ -14,7 +14,7 @@ from devtools import chromium_with_devtools
 from graphs import parse
 
 from py_ort import InferenceSession, SessionOptions
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser.browser_options import BrowserOptions
 
 pytestmark = pytest.mark.browser
 #: `det` on the CPU, between two nodes on the GPU.

@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 import py_ort
 from py_ort.cli import cli
 from py_ort.compiler.compile import compile_model
-from py_ort.compiler.options import CompileOptions
+from py_ort.compiler.compile_options import CompileOptions
 from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.folders import ASSETS
 from py_ort.profiling import Trace

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from py_ort.browser import find
-from py_ort.browser.options import NO_ADDRESS_BAR, NO_SANDBOX
+from py_ort.browser.browser_options import NO_ADDRESS_BAR, NO_SANDBOX
 
 Open = Callable[..., Any]
 

@@ -10,7 +10,7 @@ from hostile_names import HOSTILE, HUGE
 from page_checks import background, column, fits
 
 from py_ort.bench import Row
-from py_ort.bench.report import _COLUMNS, cells, page
+from py_ort.bench.benchmark_table import _COLUMNS, cells, page
 
 
 def row(engine: str, provider: str, ms: float | None, error: str = "", model: str = "m") -> Row:

@@ -9,8 +9,8 @@ from hostile_names import HOSTILE, HUGE
 from page_checks import background, column, fits
 
 from py_ort.testing.changes import changes
-from py_ort.testing.report import page
 from py_ort.testing.results import FAILED, PASSED, SKIPPED, Expectation, Outcome, Results
+from py_ort.testing.results_table import page
 
 WHY = "wrong output: y: 1 of 2 elements differ"
 GROUPS = {"relu_1": "Relu", "relu_2": "Relu", "add": "Add"}

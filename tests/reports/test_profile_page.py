@@ -11,7 +11,7 @@ from page_checks import background, column, fits
 
 import py_ort
 from py_ort.profiling import Trace
-from py_ort.profiling.report import kernel_table, page
+from py_ort.profiling.trace_report import kernel_table, page
 
 FACTS = {"model": "m.onnx", "providers": "3 nodes on webgpu", "create_ms": 1234.5, "median_ms": 2.25}
 

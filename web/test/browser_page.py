@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from py_ort.browser.options import NO_ADDRESS_BAR, NO_SANDBOX, QUIET
+from py_ort.browser.browser_options import NO_ADDRESS_BAR, NO_SANDBOX, QUIET
 from py_ort.providers.webgpu.needs import NEEDS, SOFTWARE
 
 WEB = Path(__file__).resolve().parents[1]

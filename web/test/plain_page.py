@@ -14,7 +14,7 @@ import onnx
 from browser_page import BrowserPage
 
 from py_ort.compiler.compile import CompiledModel, compile_model
-from py_ort.compiler.options import CompileOptions
+from py_ort.compiler.compile_options import CompileOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 

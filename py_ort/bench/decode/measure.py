@@ -16,7 +16,7 @@ from py_ort.bench.decode.decoder import read_decoder
 from py_ort.bench.decode.engine import Writer
 from py_ort.bench.decode.ours import InThePage, Loop
 from py_ort.bench.decode.peer import PeerLoop
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.exceptions import PyOrtError
 from py_ort.providers import on_device
 

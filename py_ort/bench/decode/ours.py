@@ -9,7 +9,7 @@ import numpy as np
 
 from py_ort.bench.decode.decoder import Decoder
 from py_ort.bench.decode.engine import Written
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.providers import PROVIDERS, on_device, with_cpu
 from py_ort.providers.resolution import REQUIRE
 from py_ort.runtime.options import SessionOptions

@@ -6,12 +6,12 @@ import numpy as np
 
 from py_ort.bench.decode.decoder import Decoder
 from py_ort.bench.decode.engine import Written
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.loop import loop_thread, soon
-from py_ort.browser.options import BrowserOptions
 from py_ort.browser.pool import Lease, pool
 from py_ort.providers import on_device
-from py_ort.runtime.peer.files import FLAVORS, PEER
 from py_ort.runtime.peer.json_fields import DecodeTask
+from py_ort.runtime.peer.package_files import FLAVORS, PEER
 from py_ort.runtime.peer.worker import PeerWorker
 
 

@@ -2,4 +2,4 @@
 
 from py_ort.bench.in_pages.measure import PageRow as PageRow
 from py_ort.bench.in_pages.measure import measure_pages as measure_pages
-from py_ort.bench.in_pages.report import page_table as page_table
+from py_ort.bench.in_pages.page_table import page_table as page_table

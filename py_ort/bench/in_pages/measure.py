@@ -14,9 +14,9 @@ import numpy as np
 
 from py_ort.bench.in_pages.site import Site
 from py_ort.bench.peer import FLAVORS, find_dist
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.launchers.with_playwright import PlaywrightLauncher
 from py_ort.browser.loop import loop_thread
-from py_ort.browser.options import BrowserOptions
 from py_ort.compiler.package.format import is_package
 from py_ort.exceptions import EngineError, InvalidArgument
 from py_ort.exporting.runtime_files import runtime_files

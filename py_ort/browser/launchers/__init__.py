@@ -7,13 +7,13 @@ import sys
 from typing import TYPE_CHECKING
 
 from py_ort.browser import find
+from py_ort.browser.browser_options import CAPTURE
 from py_ort.browser.launchers import caller
 from py_ort.browser.launchers.launcher import Launcher
-from py_ort.browser.options import CAPTURE
 from py_ort.exceptions import BrowserNotFound, InvalidArgument
 
 if TYPE_CHECKING:
-    from py_ort.browser.options import BrowserOptions
+    from py_ort.browser.browser_options import BrowserOptions
 
 _SCHEMES = ("cdp:", "playwright:")
 

@@ -13,7 +13,7 @@ from py_ort.browser.launchers.process import Command, ProcessLauncher
 from py_ort.providers import PROVIDERS
 
 if TYPE_CHECKING:
-    from py_ort.browser.options import BrowserOptions
+    from py_ort.browser.browser_options import BrowserOptions
 
 #: Preferences without questions at the start, network use of its own, and updates.
 QUIET: dict[str, Any] = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from py_ort.exceptions import PyOrtError
 
 if TYPE_CHECKING:
-    from py_ort.browser.options import BrowserOptions
+    from py_ort.browser.browser_options import BrowserOptions
 
 
 class Launcher:

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from py_ort.browser import find, sandbox
+from py_ort.browser.browser_options import QUIET
 from py_ort.browser.launchers.process import Command, ProcessLauncher
-from py_ort.browser.options import QUIET
 from py_ort.exceptions import BrowserNotFound
 
 _SCRIPT = Path(__file__).with_name("qt_view.py")

@@ -18,7 +18,7 @@ from py_ort.browser.launchers.launcher import Launcher
 from py_ort.exceptions import BrowserCrashed, BrowserNotFound, InvalidArgument
 
 if TYPE_CHECKING:
-    from py_ort.browser.options import BrowserOptions
+    from py_ort.browser.browser_options import BrowserOptions
 
 SCHEME = "webdriver:"
 #: Names of browsers in the standard.

@@ -11,7 +11,7 @@ from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from py_ort.compiler.load.files import make_private, open_file, replacing
+from py_ort.compiler.load.model_files import make_private, open_file, replacing
 from py_ort.uninterrupted import HAS_THREADS
 
 _PIECE = 8 << 20

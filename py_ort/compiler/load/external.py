@@ -18,7 +18,7 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.compiler.load.digest import FileStamp
-from py_ort.compiler.load.files import DATA_FOLDER_ENTRY, DataFolder, OutsideFolder, contents_of, shown
+from py_ort.compiler.load.model_files import DATA_FOLDER_ENTRY, DataFolder, OutsideFolder, contents_of, shown
 from py_ort.compiler.load.protobuf import is_repeated
 from py_ort.exceptions import InvalidGraph, NoSuchFile, NotImplemented
 from py_ort.ir.external_tensor import ExternalTensor

@@ -16,10 +16,10 @@ from py_ort.compiler.load.channels_last import take_apart_channels_last
 from py_ort.compiler.load.contents import take_contents
 from py_ort.compiler.load.digest import FileStamp
 from py_ort.compiler.load.external import ExternalData
-from py_ort.compiler.load.files import DataFolder, open_file, shown
 from py_ort.compiler.load.long_lists import LongLists
 from py_ort.compiler.load.maps import MapForm, take_maps
 from py_ort.compiler.load.metadata import ModelMetadata
+from py_ort.compiler.load.model_files import DataFolder, open_file, shown
 from py_ort.compiler.load.order import put_in_order
 from py_ort.compiler.load.ort_format import is_ort_format, read_ort_format
 from py_ort.compiler.load.spellings import settle_spellings

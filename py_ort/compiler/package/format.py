@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import IntEnum
 
-from py_ort.compiler.load.files import open_file
 from py_ort.compiler.load.metadata import ModelMetadata
+from py_ort.compiler.load.model_files import open_file
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidProtobuf, NotImplemented
 from py_ort.typed_json import read

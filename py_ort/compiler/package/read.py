@@ -17,8 +17,8 @@ from socket import socket
 import numpy as np
 
 from py_ort.compiler.load.digest import FileStamp
-from py_ort.compiler.load.files import DataFolder, OutsideFolder, contents_of, open_file
 from py_ort.compiler.load.metadata import ModelMetadata
+from py_ort.compiler.load.model_files import DataFolder, OutsideFolder, contents_of, open_file
 from py_ort.compiler.package.format import ALIGNMENT, Form, Header, choose, read_header
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidProtobuf, NoSuchFile, NotImplemented

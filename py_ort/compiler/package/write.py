@@ -14,7 +14,7 @@ import numpy as np
 import onnx_ir as ir
 
 from py_ort.compiler import CompiledModel
-from py_ort.compiler.load.files import replacing
+from py_ort.compiler.load.model_files import replacing
 from py_ort.compiler.package.format import ALIGNMENT, VERSION, Form, Header, PartEntry, PlanEntry
 from py_ort.compiler.plan.weights import WeightEntry
 from py_ort.providers import on_device

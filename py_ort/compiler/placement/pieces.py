@@ -14,8 +14,8 @@ from py_ort.compiler.passes.placed.estimates import SYMBOLS, Estimates
 from py_ort.ir.graph import dims, element_bytes
 from py_ort.ir.operators import operator, reads
 from py_ort.providers import PlacedNode
+from py_ort.providers.placement_table import SHAPE_ARITHMETIC
 from py_ort.providers.provider import Crossing
-from py_ort.providers.report import SHAPE_ARITHMETIC
 
 #: Operations that the core does in a millisecond, with two threads.
 _OPERATIONS_PER_MS = 40e6

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from py_ort.compiler.options import CompileOptions
+from py_ort.compiler.compile_options import CompileOptions
 from py_ort.compiler.placement.integer_range import IntegerRanges
 from py_ort.compiler.placement.lengths import counting_nodes
 from py_ort.compiler.placement.partitions import small_partitions
@@ -27,7 +27,7 @@ from py_ort.ir.schemas import CANONICAL_OPSET
 from py_ort.ops.counted import COUNTED
 from py_ort.providers import CPU, PROVIDERS
 from py_ort.providers.manifest import Manifest, dtype_name
-from py_ort.providers.report import (
+from py_ort.providers.placement_table import (
     CONTROL,
     COUNTED_THERE,
     FORCED,

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from py_ort.compiler.load.digest import FileStamp
-from py_ort.compiler.load.files import UNFINISHED, DataFolder, make_private, replacing
+from py_ort.compiler.load.model_files import UNFINISHED, DataFolder, make_private, replacing
 from py_ort.compiler.plan.cached import CachedModel, DamagedEntry, read_entry, read_header, write_entry
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidArgument

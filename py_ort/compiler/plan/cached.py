@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from py_ort.compiler.load.digest import FileStamp
-from py_ort.compiler.load.files import DataFolder, OutsideFolder, contents_of, open_file, shown
 from py_ort.compiler.load.metadata import ModelMetadata
+from py_ort.compiler.load.model_files import DataFolder, OutsideFolder, contents_of, open_file, shown
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.exceptions import InvalidGraph, InvalidProtobuf
 from py_ort.providers import Placement

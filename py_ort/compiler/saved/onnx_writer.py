@@ -8,7 +8,7 @@ from typing import BinaryIO
 import onnx
 import onnx_ir as ir
 
-from py_ort.compiler.load.files import replacing
+from py_ort.compiler.load.model_files import replacing
 from py_ort.compiler.saved.target import SavedModel
 from py_ort.ir.graph import all_graphs, element_bytes
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 import onnx
 import onnx_ir as ir
 
-from py_ort.compiler.options import Level
+from py_ort.compiler.compile_options import Level
 from py_ort.compiler.passes.clean.canonicalize import Canonicalize
 from py_ort.compiler.passes.clean.dead_code import DeadCode
 from py_ort.compiler.passes.clean.folding import Folding

@@ -13,8 +13,8 @@ import numpy as np
 
 from py_ort.boundary import public_function
 from py_ort.browser import find
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.loop import loop_thread
-from py_ort.browser.options import BrowserOptions
 from py_ort.compiler.package.format import Header, PlanEntry
 from py_ort.exceptions import BrowserError, InvalidArgument
 from py_ort.exporting.checking.visitor import Job, Result, run_jobs

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.http_server import HEADERS
-from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page_visit import visit
 from py_ort.content_types import content_type
 from py_ort.exceptions import EngineError

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from py_ort.providers.provider import Provider
 from py_ort.providers.webgpu.needs import NEEDS
-from py_ort.providers.webgpu.options import OPTIONS
+from py_ort.providers.webgpu.webgpu_options import OPTIONS
 
 if TYPE_CHECKING:
     from py_ort.providers.packing import Packing

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from py_ort.compiler.load.files import open_file, shown
+from py_ort.compiler.load.model_files import open_file, shown
 from py_ort.exceptions import InvalidArgument
 from py_ort.runtime.origin import Source
 from py_ort.signal_handlers import from_handler

@@ -8,10 +8,10 @@ from copy import copy
 from typing import Any, NoReturn
 
 from py_ort.boundary import public
-from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
+from py_ort.compiler.load.model_files import DATA_FOLDER_ENTRY
 from py_ort.compiler.saved.target import DATA_ENTRY, DISABLED_ENTRY, FORMAT_ENTRY, LEAST_ENTRY
 from py_ort.exceptions import InvalidArgument, NotImplemented, WrongType
-from py_ort.providers.options import of_provider
+from py_ort.providers.provider_options import of_provider
 from py_ort.runtime.options.config_entries import ConfigEntries
 from py_ort.runtime.options.option_types import check_option
 from py_ort.runtime.values.ort_value import OrtValue

@@ -12,7 +12,7 @@ from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.pool import Lease, pool
 from py_ort.compiler import NodeArg
 from py_ort.compiler.load import load_model, read_whole
-from py_ort.compiler.load.files import DATA_FOLDER_ENTRY
+from py_ort.compiler.load.model_files import DATA_FOLDER_ENTRY
 from py_ort.compiler.package.format import is_package
 from py_ort.exceptions import EPFail, InvalidArgument, NotImplemented, PyOrtError
 from py_ort.providers import on_device
@@ -20,7 +20,7 @@ from py_ort.providers.resolution import resolve
 from py_ort.runtime.engine import EngineRequest
 from py_ort.runtime.options import RunOptions, SessionOptions
 from py_ort.runtime.origin import Origin
-from py_ort.runtime.peer.files import FLAVORS, check_engine, flavor_of
+from py_ort.runtime.peer.package_files import FLAVORS, check_engine, flavor_of
 from py_ort.runtime.peer.worker import PeerWorker
 from py_ort.runtime.values.feeds import check_mapping
 from py_ort.runtime.values.ort_value import OrtValue

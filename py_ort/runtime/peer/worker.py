@@ -16,7 +16,6 @@ from py_ort.browser.page import Page
 from py_ort.browser.pool import pool
 from py_ort.exceptions import PyOrtError
 from py_ort.providers import on_device
-from py_ort.runtime.peer.files import FLAVORS, find_dist
 from py_ort.runtime.peer.json_fields import (
     Decoded,
     DecodeTask,
@@ -25,6 +24,7 @@ from py_ort.runtime.peer.json_fields import (
     PeerRunOptions,
     PeerSessionInfo,
 )
+from py_ort.runtime.peer.package_files import FLAVORS, find_dist
 from py_ort.schema.gen.CreateSession import CreateSessionT
 from py_ort.schema.gen.Run import RunT
 from py_ort.wire import Layout, from_description, pack

@@ -18,7 +18,7 @@ from flatbuffers.number_types import Int32Flags
 from flatbuffers.table import Table
 
 from py_ort.boundary import public
-from py_ort.compiler.load.files import open_file
+from py_ort.compiler.load.model_files import open_file
 from py_ort.exceptions import InvalidArgument, NoSuchFile, WrongType
 from py_ort.runtime.values.ort_value import OrtValue
 from py_ort.signal_handlers import from_handler

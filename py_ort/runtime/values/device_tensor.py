@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.loop import loop_thread, soon
-from py_ort.browser.options import BrowserOptions
 from py_ort.browser.page import Page
 from py_ort.browser.pool import Lease, pool
 from py_ort.compiler.plan.node_arg import NodeArg

@@ -17,10 +17,10 @@ from py_ort.exceptions import PyOrtError
 from py_ort.schema.gen.PlanVersion import PlanVersion
 from py_ort.serving.access import LOOPBACK, Access
 from py_ort.serving.compiling.metrics import Metrics
-from py_ort.serving.compiling.options import CompileServerOptions
+from py_ort.serving.compiling.server_options import CompileServerOptions
 from py_ort.serving.compiling.sources import Received, Refused, Sources
 from py_ort.serving.compiling.store import Busy, Job, Store
-from py_ort.serving.files import send
+from py_ort.serving.served_files import send
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 _EVENTS = "text/event-stream"

@@ -18,7 +18,7 @@ from py_ort.exceptions import Fail, PyOrtError
 from py_ort.exporting.compile_process import CompileProcess
 from py_ort.serving.compiling.metrics import Metrics
 from py_ort.serving.compiling.objects import ObjectStore
-from py_ort.serving.compiling.options import CompileServerOptions
+from py_ort.serving.compiling.server_options import CompileServerOptions
 
 #: Names of models' files, and of their further parts.
 NAME = re.compile(r"[0-9a-f]{64}\.pyort(?:\.\d{1,4})?")

@@ -13,7 +13,7 @@ from onnx import numpy_helper
 from py_ort.compiler import NodeArg
 from py_ort.compiler.load import read_proto
 from py_ort.compiler.load.external import ExternalData
-from py_ort.compiler.load.files import DataFolder, open_file
+from py_ort.compiler.load.model_files import DataFolder, open_file
 from py_ort.compiler.package.format import is_package
 from py_ort.compiler.package.read import Package
 from py_ort.testing.case import Case, DataSet, Tolerance

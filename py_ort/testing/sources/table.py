@@ -33,7 +33,7 @@ import onnx
 
 from py_ort.boundary import public_function
 from py_ort.compiler.load import read_proto
-from py_ort.compiler.load.files import open_file
+from py_ort.compiler.load.model_files import open_file
 from py_ort.exceptions import InvalidArgument
 from py_ort.suggestion import did_you_mean
 from py_ort.testing.case import Case, DataSet, Tolerance

@@ -6,7 +6,7 @@ from hostile_names import HOSTILE
 
 from py_ort.html_table import html_table
 from py_ort.profiling import Trace
-from py_ort.providers.report import PlacedNode, Placement
+from py_ort.providers.placement_table import PlacedNode, Placement
 
 
 def test_texts_are_escaped_and_numbers_aligned():

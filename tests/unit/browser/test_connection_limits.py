@@ -14,9 +14,9 @@ import pytest
 from websockets.asyncio.client import connect
 
 from py_ort.browser.bridge import Bridge
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.connection_limits import MOST, Strangers
 from py_ort.browser.http_server import HttpServer
-from py_ort.browser.options import BrowserOptions
 from py_ort.schema.gen.Hello import HelloT
 from py_ort.schema.gen.ProtocolVersion import ProtocolVersion
 from py_ort.wire import encode, frames

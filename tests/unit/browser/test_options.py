@@ -5,9 +5,10 @@ import sys
 
 import pytest
 
-from py_ort.browser import find, options, sandbox
+from py_ort.browser import browser_options as options
+from py_ort.browser import find, sandbox
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.launchers import webkit
-from py_ort.browser.options import BrowserOptions
 from py_ort.exceptions import BrowserCrashed, BrowserNotFound, InvalidArgument
 
 VARIABLES = (

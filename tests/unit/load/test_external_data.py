@@ -15,7 +15,7 @@ from onnx import SequenceProto, SparseTensorProto, TensorProto, ValueInfoProto, 
 from py_ort.compiler import compile_model
 from py_ort.compiler.load import LoadedModel, load_model, read_whole
 from py_ort.compiler.load.external import ExternalData
-from py_ort.compiler.load.files import DataFolder
+from py_ort.compiler.load.model_files import DataFolder
 from py_ort.exceptions import InvalidArgument, InvalidGraph, NoSuchFile, OutOfMemory
 from py_ort.ir.external_tensor import ExternalTensor
 from py_ort.runtime.model_changes import ModelChanges

@@ -12,7 +12,7 @@ import pytest
 import py_ort
 from py_ort.ir.operators import op_types, operator, operators
 from py_ort.ir.rules import Rules
-from py_ort.providers import report
+from py_ort.providers import placement_table as report
 
 ROOT = Path(py_ort.__file__).parent
 #: Module and name of each table, and the reason for it.
@@ -24,7 +24,7 @@ ALLOWED = {
     "compiler/passes/fuse/affine.py _STEPS": "functions whose results jump, for the pass that moves roundings",
     "compiler/passes/fuse/clamps.py CLAMPS": "what `clamped` knows, for the pass that asks it",
     "compiler/passes/fuse/gelu.py _ARGUMENTS": "formulas of one pattern, by their inner function",
-    "providers/report.py _VIEWS": "read without loading operators",
+    "providers/placement_table.py _VIEWS": "read without loading operators",
     "profiling/profile.py _CONTROL_FLOW": "read without loading operators",
     "compiler/passes/placed/wide_halves.py _EXACT": "operators whose types are their meaning, for the pass of types",
     "compiler/passes/placed/wide_halves.py _MOVES": "operators that move elements of several inputs",

@@ -11,8 +11,8 @@ import pytest
 from graphs import compiled, parse
 from passes_found import passes_found
 
+from py_ort.compiler.compile_options import CompileOptions
 from py_ort.compiler.layout import Nhwc
-from py_ort.compiler.options import CompileOptions
 from py_ort.compiler.passes.clean.canonicalize import Canonicalize
 from py_ort.compiler.passes.clean.dead_code import DeadCode
 from py_ort.compiler.passes.clean.free_dimensions import FreeDimensions

@@ -5,8 +5,8 @@ import pytest
 import small_models
 from onnx import TensorProto, helper
 
-from py_ort.compiler.load.files import DataFolder
-from py_ort.compiler.options import CompileOptions
+from py_ort.compiler.compile_options import CompileOptions
+from py_ort.compiler.load.model_files import DataFolder
 from py_ort.compiler.plan.cache import PlanCache
 from py_ort.exceptions import Fail, NoSuchFile
 from py_ort.runtime.model_changes import ModelChanges

@@ -21,8 +21,8 @@ from graphs import parse
 from onnx import TensorProto, helper
 
 from py_ort.cli import cli
+from py_ort.compiler.compile_options import CompileOptions
 from py_ort.compiler.load.digest import FileStamp, file_digest
-from py_ort.compiler.options import CompileOptions
 from py_ort.compiler.plan.cache import CacheEntry, PlanCache
 from py_ort.compiler.plan.cached import CachedModel
 from py_ort.exceptions import InvalidArgument
@@ -278,7 +278,7 @@ def test_two_processes_share_a_folder(tmp_path):
         import sys
         from pathlib import Path
         from py_ort.compiler.plan.cache import PlanCache
-        from py_ort.compiler.options import CompileOptions
+        from py_ort.compiler.compile_options import CompileOptions
         from py_ort.runtime.origin import Origin
         from py_ort.runtime.planning import Planner
         cache = PlanCache(Path(sys.argv[1]) / "plans")

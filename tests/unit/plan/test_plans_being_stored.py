@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import small_models
 
-from py_ort.compiler.options import CompileOptions
+from py_ort.compiler.compile_options import CompileOptions
 from py_ort.compiler.plan.cache import PlanCache
 from py_ort.runtime.origin import Origin
 from py_ort.runtime.planning import Planner

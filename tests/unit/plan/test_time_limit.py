@@ -12,7 +12,7 @@ from graphs import check_equal, parse
 from onnx import helper
 
 from py_ort.compiler import compile_model
-from py_ort.compiler.options import CompileOptions
+from py_ort.compiler.compile_options import CompileOptions
 from py_ort.compiler.passes.clean import folding
 from py_ort.exceptions import InvalidGraph, NotImplemented, Timeout
 from py_ort.runtime.origin import Origin

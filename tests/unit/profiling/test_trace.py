@@ -17,8 +17,8 @@ from onnx import TensorProto, helper
 from py_ort.exceptions import InvalidArgument
 from py_ort.profiling.clock import PageClock
 from py_ort.profiling.profile import Profile, RunTimes
-from py_ort.profiling.report import gpu_words, kernel_table, page
 from py_ort.profiling.trace import GpuTimes, Trace
+from py_ort.profiling.trace_report import gpu_words, kernel_table, page
 
 
 class _Pages:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.providers import PROVIDERS, Option, Provider, option_code
 from py_ort.providers.needs import Needs
 from py_ort.providers.option import Enumeration
-from py_ort.providers.options import check_options
+from py_ort.providers.provider_options import check_options
 
 CHOICES = Enumeration("Finish", {"matt": "no light comes back", "high-gloss": "all of it does"})
 OPTIONS = (

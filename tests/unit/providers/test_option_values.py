@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from py_ort.browser import options
-from py_ort.browser.options import BrowserOptions
+from py_ort.browser import browser_options as options
+from py_ort.browser.browser_options import BrowserOptions
 from py_ort.exceptions import InvalidArgument
 from py_ort.providers import PROVIDERS
-from py_ort.providers.options import all_options, check_options
+from py_ort.providers.provider_options import all_options, check_options
 from py_ort.providers.resolution import resolve
 from py_ort.runtime.devices import for_opening
 

@@ -21,8 +21,8 @@ from py_ort.user_kernels import (
     required,
     unregister_kernel,
 )
-from py_ort.user_kernels.files import read_wgsl
 from py_ort.user_kernels.formula import translate
+from py_ort.user_kernels.kernel_files import read_wgsl
 
 FLOAT, HALF, INT = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.INT64
 

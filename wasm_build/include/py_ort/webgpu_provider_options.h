@@ -1,8 +1,8 @@
 /*
  * Options of the WebGPU provider under onnxruntime's names: a struct with defaults, and the same as key/value strings.
- * Plain C. A zeroed struct has the defaults. Keys, values and defaults are those of py_ort/providers/webgpu/options.py;
- * docs/options.md explains them. `force_cpu_node_names` has a name on each line; null: none. The options own its text,
- * which append sets.
+ * Plain C. A zeroed struct has the defaults. Keys, values and defaults are those of
+ * py_ort/providers/webgpu/webgpu_options.py; docs/options.md explains them. `force_cpu_node_names` has a name on each
+ * line; null: none. The options own its text, which append sets.
  *
  * onnxruntime's struct has handles too (a WGPUInstance, a WGPUAdapter, a WGPUDevice, Dawn's table of functions). A page
  * has JavaScript objects instead: the provider { name: 'webgpu', device } of a session, or env.webgpu.device, with the

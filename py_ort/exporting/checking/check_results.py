@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from py_ort.compiler.load.files import replacing
+from py_ort.compiler.load.model_files import replacing
 from py_ort.exporting.checking.check import FAILED, CheckReport, CheckRow
 
 if TYPE_CHECKING:
