@@ -33,7 +33,7 @@ _COLUMNS = (
     "max rel. error",
     "nodes",
 )
-#: Columns that are left out where all rows are empty.
+#: Columns that are dropped where all rows are empty.
 _AT_NEED = ("floor", "peer / ours", "before", "float")
 _TEXTS = ("model", "engine", "provider", "browser", "nodes")
 

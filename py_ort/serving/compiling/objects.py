@@ -26,7 +26,9 @@ class ObjectStore:
             self._files, self._place = fsspec.core.url_to_fs(url)
             self._files.makedirs(self._place, exist_ok=True)
         except ImportError as e:
-            raise EngineError(f"{url} needs a package that is not installed (pip install 'py_ort[fsspec]'): {e}") from e
+            raise EngineError(
+                f"{url} needs a package that is not installed (pip install fsspec s3fs, for S3): {e}"
+            ) from e
         except Exception as e:  # each file system has errors of its own
             raise EngineError(f"{url} cannot be used: {type(e).__name__}: {e}") from e
 
