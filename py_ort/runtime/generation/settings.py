@@ -10,8 +10,8 @@ from typing import Any, Literal, TypedDict, cast
 import numpy as np
 
 from py_ort.exceptions import InvalidArgument, WrongType
-from py_ort.runtime.generation.logits import LogitsProcessor
 from py_ort.runtime.generation.model_folder import Defaults
+from py_ort.runtime.logits import LogitsProcessor
 from py_ort.suggestion import did_you_mean
 from py_ort.wire.json_fields import DecoderNames, GenerateOptions
 
