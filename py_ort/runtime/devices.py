@@ -220,10 +220,10 @@ async def _opened(
 _warned: set[str] = set()
 
 
-def warn_of_software(wanted: BrowserOptions, adapter: str, log: SessionLog) -> None:
-    """Warn that WebGPU runs on the CPU: each time if there is a GPU, else once, unless software was asked for."""
+def warn_of_software(provider: str, wanted: BrowserOptions, adapter: str, log: SessionLog) -> None:
+    """Warn that the provider runs on the CPU: each time if there is a GPU, else once, unless software was asked for."""
     if wanted.settled().webgpu == "hardware":
-        log.warning("this machine has a GPU, but WebGPU runs in software here: %s", adapter)
+        log.warning("this machine has a GPU, but %s runs in software here: %s", provider, adapter)
     elif wanted.webgpu == "auto" and adapter not in _warned:
         _warned.add(adapter)
-        log.warning("WebGPU runs in software here (%s): results are right, times are not a GPU's", adapter)
+        log.warning("%s runs in software here (%s): results are right, times are not a GPU's", provider, adapter)

@@ -37,8 +37,8 @@ from py_ort.runtime.devices import (
     open_device,
     warn_of_software,
 )
-from py_ort.runtime.generation.logits import LogitsProcessor, tokens_and_logits
 from py_ort.runtime.loaded import Loaded
+from py_ort.runtime.logits import LogitsProcessor, tokens_and_logits
 from py_ort.runtime.probe import adapter_name
 from py_ort.runtime.values.device_tensor import DeviceTensor
 from py_ort.runtime.values.feeds import Feed
@@ -191,7 +191,7 @@ class PageRuntime:
             told = await open_device(self.lease, self.page, device, settings, self.wanted, timeout)
             self.devices[device] = told
             if told.get("software"):
-                warn_of_software(self.wanted, self.adapter, self.log)
+                warn_of_software(name, self.wanted, adapter_name(told), self.log)
 
     def _check_providers(self, wanted: Wanted) -> None:
         alone = self.providers == [CPU]

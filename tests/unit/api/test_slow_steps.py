@@ -82,7 +82,7 @@ def test_software_is_told_once(monkeypatch, caplog):
     monkeypatch.setattr(devices, "_warned", set())
     monkeypatch.setattr("py_ort.browser.browser_options.has_gpu", lambda: False)
     for _ in range(2):
-        devices.warn_of_software(BrowserOptions(webgpu="auto"), "SwiftShader", SessionLog())
-    assert caplog.messages == ["WebGPU runs in software here (SwiftShader): results are right, times are not a GPU's"]
-    devices.warn_of_software(BrowserOptions(webgpu="software"), "lavapipe", SessionLog())
+        devices.warn_of_software("webgpu", BrowserOptions(webgpu="auto"), "SwiftShader", SessionLog())
+    assert caplog.messages == ["webgpu runs in software here (SwiftShader): results are right, times are not a GPU's"]
+    devices.warn_of_software("webgpu", BrowserOptions(webgpu="software"), "lavapipe", SessionLog())
     assert len(caplog.messages) == 1
