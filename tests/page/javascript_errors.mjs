@@ -64,6 +64,15 @@ export const cases = {
     const sent = new Tensor('float32', data, [1, 3]);
     structuredClone(data.buffer, { transfer: [data.buffer] });
     await fails(() => session.run({ x: sent, scale }), 'input "x": the buffer of its data was transferred elsewhere');
+    // A run takes its feeds when it is called.
+    const reused = new Float32Array(3);
+    const runs = [1, 2, 3].map((value) => session.run({ x: new Tensor('float32', reused.fill(value), [1, 3]), scale }));
+    structuredClone(reused.buffer, { transfer: [reused.buffer] });
+    const outputs = await Promise.all(runs);
+    equal(
+      outputs.map(({ y }) => y.data[0]),
+      [11, 12, 13],
+    );
     await session.release();
   },
 

@@ -45,6 +45,7 @@ import {
   onDeviceOf,
   result,
   settled,
+  taken,
   threadOf,
 } from './values';
 
@@ -180,18 +181,21 @@ export class InferenceSession {
     third: InferenceRunOptions,
   ): Promise<{ readonly [name: string]: OnnxValue }> {
     if (typeof given !== 'object' || given === null) throw invalid('feeds are tensors by the names of inputs');
-    const feeds = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, adopted(value)]));
+    const feeds = mapped(given, adopted);
     const [fetches, options] = this.told(second, third);
     this.warnOnce(runOptionsWithoutEffect(options));
     if (options.terminate) throw new RuntimeError(ErrorCode.cancelled, 'the run was given terminate: true');
     const names = Array.isArray(fetches) ? (fetches as readonly string[]) : Object.keys(fetches);
     const targets = Array.isArray(fetches) ? {} : (fetches as { readonly [name: string]: Tensor | null });
     const wanted = onDeviceOf([...Object.values(feeds), ...Object.values(targets)]).map(threadOf);
-    if (wanted.includes(HERE) && this.runner.thread !== HERE && this.runner.keeper && this.engine === 'py_ort')
-      await this.moveHere();
+    const inWorker = this.runner.thread !== HERE && this.engine === 'py_ort';
+    const moves = inWorker && wanted.includes(HERE) && this.runner.keeper;
+    const waitsFor = (engine: Engine) => Object.entries(feeds).some(([name, value]) => isFetched(engine, name, value));
+    // A message to a worker copies the elements now; in all other cases they are read later.
+    const own = inWorker && !moves && !waitsFor(this.runner) ? feeds : mapped(feeds, taken);
+    if (moves) await this.moveHere();
     const { runner: engine } = this;
-    const waits = Object.entries(feeds).some(([name, value]) => isFetched(engine, name, value));
-    const within = waits ? await fetchedFeeds(engine, feeds) : feeds;
+    const within = waitsFor(engine) ? await fetchedFeeds(engine, own) : own;
     const loans = new Loans(engine);
     const signal = this.until(options.signal);
     try {
@@ -374,6 +378,9 @@ function part(buffer: unknown, offset: number, length?: number): Uint8Array {
     throw invalid(`bytes ${offset} to ${end} of a buffer of ${size}`);
   return new Uint8Array(buffer as ArrayBuffer, offset, end - offset);
 }
+
+const mapped = (values: OnnxValues, change: (value: OnnxValue) => OnnxValue): OnnxValues =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
 
 async function fetchedFeeds(engine: Engine, feeds: OnnxValues): Promise<OnnxValues> {
   const each = Object.entries(feeds).map(async ([name, value]) => [name, await fetched(engine, name, value)] as const);

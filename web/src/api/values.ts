@@ -78,6 +78,13 @@ export class Loans {
   }
 }
 
+/** The same feed with elements of its own: the caller may change or transfer the array after the call. */
+export function taken(value: OnnxValue): OnnxValue {
+  if (Array.isArray(value)) return value.map(taken);
+  if (!(value instanceof Tensor && isOnCpu(value) && value.data.length === value.size)) return value;
+  return new Tensor(value.type, value.data.slice(), value.dims);
+}
+
 /** The tensors on devices among a run's values. */
 export function onDeviceOf(values: readonly OnnxValue[]): Tensor[] {
   return values.flatMap((value) => {
