@@ -3,10 +3,19 @@ import type { PageSide } from '../../device/module';
 
 let inPage: boolean | undefined;
 
+/** The context, or null: privacy extensions throw. */
+function contextOf(canvas: OffscreenCanvas | HTMLCanvasElement | undefined): unknown {
+  try {
+    return canvas?.getContext('webgl2');
+  } catch {
+    return null;
+  }
+}
+
 /** True if a canvas has WebGL 2 and an OffscreenCanvas, which workers have, does not, as in WebKitGTK. */
 const onlyInPage = () =>
   [globalThis.OffscreenCanvas && new OffscreenCanvas(1, 1), globalThis.document?.createElement('canvas')]
-    .map((canvas) => canvas?.getContext('webgl2'))
+    .map(contextOf)
     .every((context, i) => !context === (i === 0));
 
 const webgl: PageSide = {

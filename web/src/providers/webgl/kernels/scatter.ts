@@ -2,6 +2,7 @@
 import { type Context, type Kernel, KernelError, type Shader, type Tensor } from '../../../contract/kernel';
 import { normalizeAxis, sizeOf, stridesOf } from '../../../contract/shape';
 import { INDEX_WGSL, linearMain, linearWorkgroups, load, narrowType, stored } from '../../webgpu/wgsl';
+import { checkReads } from '../../webgpu/kernels/shared/reads';
 import { combine, scatterElements, scatterND, type ScatterSpec } from '../../webgpu/kernels/gathering/scatter';
 
 /** Takes an update into `value`. */
@@ -61,6 +62,7 @@ ${steps.join('\n')}
 function dispatch(ctx: Context, shader: Shader<ScatterSpec>, spec: ScatterSpec, uniforms: object, steps: number): void {
   const [x, indices, updates] = [ctx.input(0), ctx.input(1), ctx.input(2)];
   if (updates.size === 0 || x.size === 0) return ctx.view(0, x, x.dims);
+  checkReads(ctx, shader === TUPLES ? scatterND.op : scatterElements.op, x.size, steps);
   ctx.dispatch({
     shader,
     spec,

@@ -3,6 +3,7 @@ import { type Kernel, KernelError, type Shader, type Spec, type StorageType } fr
 import { normalizeAxis, sizeOf } from '../../../contract/shape';
 import { DType } from '../../../schema';
 import { computeType, HOST, linearMain, linearWorkgroups, load, NUMBERS, orderKey } from '../../webgpu/wgsl';
+import { checkReads } from '../../webgpu/kernels/shared/reads';
 
 interface PlaceSpec extends Spec {
   readonly largest: boolean;
@@ -54,6 +55,7 @@ const kernel: Kernel<{ axis: number; largest: boolean }> = {
     const values = ctx.output(0, dims);
     const indices = ctx.output(1, dims, DType.int64);
     if (values.size === 0) return;
+    checkReads(ctx, kernel.op, x.size, n);
     const places = ctx.temp(x.dims, DType.uint32);
     const sizes = { n, k, inner: sizeOf(x.dims.slice(axis + 1)) };
     ctx.dispatch({

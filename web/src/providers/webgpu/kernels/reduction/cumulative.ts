@@ -15,6 +15,7 @@ import {
   stored,
   wrapped,
 } from '../../wgsl';
+import { checkReads } from '../shared/reads';
 
 interface CumulativeSpec extends Spec {
   readonly product: boolean;
@@ -72,6 +73,7 @@ function cumulative(op: string, product: boolean): Kernel<Cumulative> {
       const inner = sizeOf(x.dims.slice(axis + 1));
       const own = ctx.device.ownElement;
       const count = own ? y.size : y.size / steps;
+      checkReads(ctx, op, count, steps);
       ctx.dispatch<CumulativeSpec>({
         shader: CUMULATIVE,
         spec: { product, exclusive, type: x.storage, wrap: narrowType(x.dtype), own },
