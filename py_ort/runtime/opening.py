@@ -86,18 +86,11 @@ class Opening:
         self.progress(name, 0, 0)
 
     def _open(self) -> Opened:
-        from py_ort.providers.resolution import resolve
-
         began = time.perf_counter()
         # The browser starts while this thread imports the compiler and reads the model.
         page = PageShare(self.browser, self.options, self.log)
         try:
-            wanted = resolve(*self.providers, self.options.config_entries)
-            planner = self._planner()
-            self._stage("reading the model")
-            planner.expect(with_cpu(*wanted.providers), compile_options(wanted.providers, self.options))
-            self._stage("starting the browser")
-            runtime = page.open(wanted)
+            runtime, planner = self._begin(page)
             made = self._load(runtime, planner, began, page.waited)
             check()
         except BaseException:
@@ -111,22 +104,28 @@ class Opening:
         Raises:
             PyOrtError: As `open` does.
         """
-        from py_ort.providers.resolution import resolve
-
         page = PageShare(self.browser, self.options, self.log)
         try:
-            wanted, planner = resolve(*self.providers, self.options.config_entries), self._planner()
-            self._stage("reading the model")
-            planner.expect(with_cpu(*wanted.providers), compile_options(wanted.providers, self.options))
-            self._stage("starting the browser")
-            runtime = page.open(wanted)
-            if isinstance(planner, Planner):
-                planner.devices = runtime.devices_to_ask()
+            runtime, planner = self._begin(page)
             self._stage("compiling the model")
             planned = planner.plan(with_cpu(*runtime.providers), compile_options(runtime.options, self.options))
             return replace(planned.placement, left_out=dict(runtime.dropped))
         finally:
             page.give_back()
+
+    def _begin(self, page: PageShare) -> tuple[PageRuntime, AnyPlanner]:
+        """Read the model and open the providers; return the share of the page with them, and the model's planner."""
+        from py_ort.providers.resolution import resolve
+
+        wanted = resolve(*self.providers, self.options.config_entries)
+        planner = self._planner()
+        self._stage("reading the model")
+        planner.expect(with_cpu(*wanted.providers), compile_options(wanted.providers, self.options))
+        self._stage("starting the browser")
+        runtime = page.open(wanted)
+        if isinstance(planner, Planner):
+            planner.devices = runtime.devices_to_ask()
+        return runtime, planner
 
     def _load(self, runtime: PageRuntime, planner: AnyPlanner, began: float, waited: float) -> Opened:
         """Compile the model and load it into the page.
@@ -140,8 +139,6 @@ class Opening:
         options = self.options
         level = int(options.graph_optimization_level)
         saved = SavedModel.of(options.optimized_model_filepath, options.config_entries, level)
-        if isinstance(planner, Planner):
-            planner.devices = runtime.devices_to_ask()
         names, settled = with_cpu(*runtime.providers), compile_options(runtime.options, options)
         tiles = tiles_for(options.config_entries, runtime)  # first, because a wrong entry is not the plan's fault
         self._stage("compiling the model")

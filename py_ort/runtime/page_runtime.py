@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -311,8 +310,16 @@ class PageRuntime:
             buffers, url = [], http.new_url()
             future.add_done_callback(lambda _: http.withdraw(url))
             http.publish(layout.padded(), url=url)
-        start = partial(session.page.start, url=url, timeout=timeout, progress=progress)
-        start(message, buffers, layout.size, unwanted=unwanted, future=future)
+        session.page.start(
+            message,
+            buffers,
+            layout.size,
+            url=url,
+            timeout=timeout,
+            unwanted=unwanted,
+            future=future,
+            progress=progress,
+        )
 
     def start_generation(
         self,
