@@ -190,12 +190,12 @@ export class InferenceSession {
     const wanted = onDeviceOf([...Object.values(feeds), ...Object.values(targets)]).map(threadOf);
     const inWorker = this.runner.thread !== HERE && this.engine === 'py_ort';
     const moves = inWorker && wanted.includes(HERE) && this.runner.keeper;
-    const waitsFor = (engine: Engine) => Object.entries(feeds).some(([name, value]) => isFetched(engine, name, value));
     // A message to a worker copies the elements now; in all other cases they are read later.
-    const own = inWorker && !moves && !waitsFor(this.runner) ? feeds : mapped(feeds, taken);
+    const own = inWorker && wanted.length === 0 ? feeds : mapped(feeds, taken);
     if (moves) await this.moveHere();
     const { runner: engine } = this;
-    const within = waitsFor(engine) ? await fetchedFeeds(engine, own) : own;
+    const waits = Object.entries(own).some(([name, value]) => isFetched(engine, name, value));
+    const within = waits ? await fetchedFeeds(engine, own) : own;
     const loans = new Loans(engine);
     const signal = this.until(options.signal);
     try {

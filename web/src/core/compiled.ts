@@ -3,6 +3,7 @@
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { fetched } from '../wire/fetching';
+import { notLoaded } from './late_file';
 import type { CompiledCore, CompiledMicrokernels, CoreFiles, Simd } from './files';
 import { onSharedMemory } from './shared_memory';
 
@@ -33,11 +34,7 @@ export async function compileBeside(member: string, url: URL, shared: boolean): 
   try {
     return await compile(url, shared);
   } catch (error) {
-    throw new RuntimeError(
-      ErrorCode.fail,
-      `kernels on the CPU could not be loaded from ${url.href}: ${messageOf(error)}. Put the file, of the same ` +
-        `build, beside the other files of the runtime, or name its URL: env.wasm.wasmPaths = { ${member}: URL }`,
-    );
+    throw notLoaded(ErrorCode.fail, 'kernels on the CPU', url, error, member);
   }
 }
 

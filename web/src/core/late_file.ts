@@ -19,11 +19,22 @@ export async function lateFile<T>(what: string, url: URL, outside: object, code 
     const { default: begin } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ url.href)) as LateFile<T>;
     return begin(() => outside);
   } catch (error) {
-    const name = url.pathname.replace(/^.*\//, '');
-    throw new RuntimeError(
-      code,
-      `${what}: its file could not be loaded from ${url.href}: ${messageOf(error)}. Put ${name}, of the same build, ` +
-        `beside the other files of the runtime, or name its URL: env.wasm.wasmPaths = { ${what}: URL }`,
-    );
+    throw notLoaded(code, `${what}: its file`, url, error, what, url.pathname.replace(/^.*\//, ''));
   }
+}
+
+/** The error for a file of the runtime; `member` of `env.wasm.wasmPaths` names its URL. */
+export function notLoaded(
+  code: ErrorCode,
+  subject: string,
+  { href }: URL,
+  error: unknown,
+  member: string,
+  file = 'the file',
+): RuntimeError {
+  return new RuntimeError(
+    code,
+    `${subject} could not be loaded from ${href}: ${messageOf(error)}. Put ${file}, of the same build, beside the ` +
+      `other files of the runtime, or name its URL: env.wasm.wasmPaths = { ${member}: URL }`,
+  );
 }
