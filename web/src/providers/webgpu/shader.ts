@@ -3,6 +3,7 @@ import type { Packing, Shader, Spec, StorageType, Uniforms } from '../../contrac
 import { KernelError } from '../../errors';
 import { hoistUniforms } from './wgsl/hoist';
 import type { Lanes } from './wgsl/lanes';
+import { directivesOf } from './wgsl/tokens';
 import { withPacked } from './packed';
 
 /** A storage binding in WGSL. */
@@ -73,7 +74,7 @@ export function shaderText(request: ShaderRequest): string {
   );
   const lines: string[] = [];
   // Directives must come first in a module; a kernel may start with its own.
-  const directives = /^(\s*(enable|requires|diagnostic)\b[^;]*;)*/.exec(body)![0];
+  const directives = directivesOf(body);
   if (bindings.some(({ type }) => type.includes('f16')) && !/\benable\s+f16\b/.test(directives))
     lines.push('enable f16;');
   if (directives) lines.push(directives.trim());

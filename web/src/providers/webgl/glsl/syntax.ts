@@ -1,5 +1,6 @@
 // WGSL as a tree: the part of the language that kernels are written in, without attributes.
 import { KernelError } from '../../../contract/kernel';
+import { ASSIGNMENT, tokensOf, WORD } from '../../webgpu/wgsl/tokens';
 
 export type Expression =
   | { readonly kind: 'number'; readonly text: string }
@@ -62,10 +63,6 @@ export interface Module {
   readonly functions: readonly FunctionText[];
 }
 
-const COMMENT = /\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
-const NUMBER = /0[xX][0-9a-fA-F]+[iu]?|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[iufh]?/;
-const SIGN = /<<=|>>=|&&|\|\||\+\+|--|->|[-+*/%&|^=!<>]=|<<|>>|\S/;
-const TOKEN = new RegExp(`${NUMBER.source}|[A-Za-z_]\\w*|${SIGN.source}`, 'g');
 /** By how strongly they bind; those of one line from the left. */
 const PRECEDENCE = [
   ['||'],
@@ -79,13 +76,12 @@ const PRECEDENCE = [
   ['+', '-'],
   ['*', '/', '%'],
 ];
-const ASSIGNMENT = /^(?:[-+*/%&|^]|<<|>>)?=$/;
 const TEMPLATED = new Set(['vec2', 'vec3', 'vec4', 'array', 'bitcast']);
 
 export const parseModule = (text: string): Module => parserOf(text).module();
 export const parseType = (text: string): TypeName => parserOf(text).type();
 
-const parserOf = (text: string) => new Parser(text.replace(COMMENT, ' ').match(TOKEN) ?? []);
+const parserOf = (text: string) => new Parser(tokensOf(text).map((token) => token.text));
 
 class Parser {
   private at = 0;
@@ -263,7 +259,7 @@ class Parser {
     }
     const token = this.next();
     if (/^[\d.]/.test(token)) return { kind: 'number', text: token };
-    if (!/^[A-Za-z_]/.test(token)) throw this.unexpected(token);
+    if (!WORD.test(token)) throw this.unexpected(token);
     const of = TEMPLATED.has(token) && this.peek() === '<' ? this.template() : [];
     if (!this.skip('(')) return { kind: 'name', name: token };
     return { kind: 'call', type: { name: token, of }, args: this.list(')', () => this.expression()) };

@@ -8,11 +8,11 @@ import {
   type ElementwiseSpec,
   elementwiseShader,
   laneType,
-  MATH_NAMES,
   mathFunctions,
   narrowType,
   wrapped,
 } from '../wgsl';
+import { libraryOf } from './helpers';
 import { shaderStem, type UserCall } from './call';
 
 interface FormulaSpec extends ElementwiseSpec {
@@ -32,9 +32,7 @@ function shaderOf(stem: string, functions: string): Shader<FormulaSpec> {
 
 function formulaText(spec: FormulaSpec): string {
   const { text, functions, helpers, operands, lanes, scalar, isBool, result_dtype } = spec;
-  const all = `${functions}\n${helpers}\n${text}`;
-  const own = new Set([...all.matchAll(/\bfn\s+(\w+)/g)].map(([, name]) => name));
-  const library = MATH_NAMES.filter((name) => !own.has(name) && new RegExp(`\\b${name}\\s*\\(`).test(all));
+  const library = libraryOf(`${functions}\n${helpers}\n${text}`);
   const value = isBool || result_dtype !== DType.bool_ ? text : `${text} != C(S(0))`;
   const result = `R(${value})`;
   return `alias S = ${scalar}; alias C = ${laneType(scalar, lanes)};

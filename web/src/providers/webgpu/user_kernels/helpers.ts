@@ -2,7 +2,18 @@
 // functions that it uses are declared.
 import type { DType } from '../../../schema';
 import type { Spec, StorageType, Tensor } from '../../../contract/kernel';
-import { computeType, laneAliases, load, MATH_NAMES, mathFunctions, narrowType, stored, wrapped } from '../wgsl';
+import {
+  computeType,
+  laneAliases,
+  load,
+  MATH_NAMES,
+  type MathName,
+  mathFunctions,
+  narrowType,
+  stored,
+  wrapped,
+} from '../wgsl';
+import { foreignCalls } from '../wgsl/tokens';
 
 /** The facts on which a tensor's helpers depend. */
 export interface HelpedTensor extends Spec {
@@ -115,10 +126,15 @@ export function needsDims(text: string, tensor: HelpedTensor): boolean {
   return wanted(text, tensor).some(({ dims }) => dims);
 }
 
+/** The functions of the library that the text calls, unless it defines them itself. */
+export function libraryOf(text: string): MathName[] {
+  const called = foreignCalls(text);
+  return MATH_NAMES.filter((name) => called.has(name));
+}
+
 /** The declarations of all helpers that the text calls. */
 export function helperText(text: string, tensors: readonly HelpedTensor[]): string {
-  const own = new Set([...text.matchAll(/\bfn\s+(\w+)/g)].map(([, name]) => name));
-  const library = MATH_NAMES.filter((name) => !own.has(name) && new RegExp(`\\b${name}\\s*\\(`).test(text));
+  const library = libraryOf(text);
   return [
     ...tensors.map(({ name, storage }) => `alias T_${name} = ${computeType(storage)};`),
     ...(library.length > 0 ? [laneAliases(1), mathFunctions(...library)] : []),

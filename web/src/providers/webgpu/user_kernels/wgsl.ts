@@ -1,6 +1,7 @@
 // A user's WGSL: the body of one thread, or a whole module. The runtime adds bindings, uniforms and helpers.
 import { type Binding, KernelError, type Shader, type Spec, type Tensor } from '../../../contract/kernel';
 import { linearMain, linearWorkgroups } from '../wgsl';
+import { directivesOf } from '../wgsl/tokens';
 import { type HelpedTensor, helped, helperText, needsDims } from './helpers';
 import { shaderStem, type UserCall } from './call';
 import { evaluate, evaluateNumber, isTruth } from './sizes';
@@ -23,7 +24,7 @@ function shaderOf(call: UserCall): Shader<WgslSpec> {
 
 function moduleText({ text, functions, size, body, tensors, constants }: WgslSpec): string {
   // Directives come first in a module.
-  const directives = /^(\s*(enable|requires|diagnostic)\b[^;]*;)*/.exec(text)![0];
+  const directives = directivesOf(text);
   const main = body ? linearMain(text, { size, count: 'u.thread_count' }) : text.slice(directives.length);
   const helpers = helperText(`${text}\n${functions}`, tensors);
   return `${directives}\n${constants.join('\n')}\n${helpers}\n${functions}\n${main}`;

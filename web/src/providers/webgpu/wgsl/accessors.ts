@@ -2,6 +2,7 @@
 // write_NAME(u32(i), v), and one lane of a vector write_lane_NAME(u32(i), lane, v). Parameters and variables may shadow
 // names, by WGSL's scopes.
 import { KernelError } from '../../../contract/kernel';
+import { ASSIGNMENT, matchingBrackets, type Token, tokensOf, withoutComments, WORD } from './tokens';
 
 /** The new text, and the functions that each name needs. */
 export interface AccessedText {
@@ -11,36 +12,13 @@ export interface AccessedText {
   readonly laneWrites: ReadonlySet<string>;
 }
 
-interface Token {
-  readonly text: string;
-  readonly start: number;
-}
-
-const COMMENT = /\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
-const NUMBER = /0[xX][\w.]+(?:[pP][+-]?\w+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[iufh]?/;
-const SIGN = /<<=|>>=|&&|\|\||\+\+|--|->|[-+*/%&|^=!<>]=|<<|>>|\S/;
-const TOKEN = new RegExp(`${NUMBER.source}|[A-Za-z_]\\w*|${SIGN.source}`, 'g');
-const ASSIGNMENT = /^(?:[-+*/%&|^]|<<|>>)?=$/;
-const WORD = /^[A-Za-z_]/;
 /** Possible ends of an operand, after which & is a binary operator. */
 const OPERAND_END = /^[\w)\]]/;
-const CLOSING: { readonly [opening: string]: string } = { '(': ')', '[': ']', '{': '}' };
 
 export function accessThrough(module: string, names: readonly string[]): AccessedText {
-  const text = module.replace(COMMENT, (comment) => comment.replace(/[^\n]/g, ' '));
-  const tokens = [...text.matchAll(TOKEN)].map((match): Token => ({ text: match[0], start: match.index }));
+  const text = withoutComments(module);
+  const tokens = tokensOf(text);
   return new Rewriter(text, tokens, matchingBrackets(tokens), referencesTo(new Set(names), tokens)).rewritten();
-}
-
-/** For each opening bracket the place of the closing one. */
-function matchingBrackets(tokens: readonly Token[]): Map<number, number> {
-  const brackets = new Map<number, number>();
-  const open: number[] = [];
-  tokens.forEach(({ text }, i) => {
-    if (text in CLOSING) open.push(i);
-    else if (open.length > 0 && text === CLOSING[tokens[open.at(-1)!].text]) brackets.set(open.pop()!, i);
-  });
-  return brackets;
 }
 
 interface Scope {
