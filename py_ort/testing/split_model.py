@@ -66,6 +66,8 @@ class SplitModel:
         self.outputs = [output.name for output in graph.output]
         self._proto, self._folder, self._make_session = proto, folder, make_session
         self._initializers = {each.name: each for each in graph.initializer}
+        #: By stretch and what it is fed with.
+        self._sessions: dict[tuple[Any, ...], Any] = {}
         #: Nodes with their kernel; None: native onnxruntime has the operator.
         self._parts: list[tuple[UserKernel | None, list[onnx.NodeProto]]] = []
         for kernel, nodes in groupby(graph.node, lambda node: kernels.get((node.domain, node.op_type))):
@@ -89,25 +91,35 @@ class SplitModel:
         for number, (kernel, nodes) in enumerate(self._parts):
             if kernel is None:
                 later = {*self.outputs, *_read_by(node for _, more in self._parts[number + 1 :] for node in more)}
-                known |= self._natively(nodes, known, later)
+                known |= self._natively(number, known, later)
             else:
                 for node in nodes:
                     known |= _by_reference(kernel, node, known)
         return [known[name] for name in self.outputs]
 
-    def _natively(
-        self, nodes: Sequence[onnx.NodeProto], known: Mapping[str, Any], later: Iterable[str]
-    ) -> dict[str, Any]:
+    def _natively(self, number: int, known: Mapping[str, Any], later: Iterable[str]) -> dict[str, Any]:
+        _, nodes = self._parts[number]
         read, made = _read_by(nodes), {name for node in nodes for name in node.output}
         names = sorted(made.intersection(later))
         if not names:
             return {}
+        inputs = [_described(name, known[name]) for name in sorted(read & known.keys())]
+        key = (number, *(each.SerializeToString() for each in inputs))
+        if key not in self._sessions:
+            self._sessions[key] = self._make_session(self._part(nodes, inputs, names))
+        fed = {each.name: known[each.name] for each in inputs}
+        return dict(zip(names, self._sessions[key].run(names, fed), strict=True))
+
+    def _part(
+        self, nodes: Sequence[onnx.NodeProto], inputs: Sequence[onnx.ValueInfoProto], names: Iterable[str]
+    ) -> bytes:
+        read = _read_by(nodes) - {each.name for each in inputs}
         part = helper.make_graph(
             nodes,
             "part",
-            [_described(name, known[name]) for name in sorted(read & known.keys())],
+            inputs,
             [onnx.ValueInfoProto(name=name) for name in names],
-            [each for name, each in self._initializers.items() if name in read and name not in known],
+            [each for name, each in self._initializers.items() if name in read],
             sparse_initializer=[each for each in self._proto.graph.sparse_initializer if each.values.name in read],
         )
         model = helper.make_model(
@@ -116,9 +128,7 @@ class SplitModel:
             opset_imports=self._proto.opset_import,
             functions=self._proto.functions,
         )
-        session = self._make_session(model.SerializeToString())
-        fed = {each.name: known[each.name] for each in part.input}
-        return dict(zip(names, session.run(names, fed), strict=True))
+        return model.SerializeToString()
 
 
 def _by_reference(kernel: UserKernel, node: onnx.NodeProto, known: Mapping[str, Any]) -> dict[str, Any]:

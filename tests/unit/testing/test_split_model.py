@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import onnx
+import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from py_ort import UserKernel, register_kernel, unregister_kernel
 from py_ort.testing.native_model import NativeModel
+from py_ort.testing.split_model import split
 
 X = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)
 W = np.arange(1, 4, dtype=np.float32)
@@ -107,3 +109,19 @@ def test_what_cannot_be_compared_says_why() -> None:
     native = NativeModel(model([half("x", "b"), unknown], "y").SerializeToString())
     assert native.run({"x": X}) is None
     assert "refuses the model or its inputs" in native.trouble and "Unknown" in native.trouble
+
+
+def test_sessions_are_made_once_for_all_feeds() -> None:
+    nodes = [helper.make_node("Mul", ["x", "w"], ["a"]), half("a", "b"), helper.make_node("Neg", ["b"], ["c"])]
+    made = []
+
+    def make_session(part: bytes) -> ort.InferenceSession:
+        made.append(ort.InferenceSession(part))
+        return made[-1]
+
+    parts = split(model(nodes, "c").SerializeToString(), None, make_session)
+    assert parts is not None
+    for feed in (X, X[:1], np.concatenate([X, X])):
+        (found,) = parts.run({"x": feed})
+        np.testing.assert_allclose(found, -(feed * W / 2), rtol=1e-6)
+    assert len(made) == 2
