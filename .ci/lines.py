@@ -27,7 +27,7 @@ def files(root: Path) -> list[Path]:
     if listed.returncode == 0:
         return [root / name for name in listed.stdout.splitlines() if (root / name).is_file()]
     folders = ("py_ort", "tests", "web/src", "web/test", "wasm_build", "docs")
-    return [path for folder in folders for path in (root / folder).rglob("*")]
+    return [path for folder in folders for path in (root / folder).rglob("*") if path.is_file()]
 
 
 def too_wide(path: Path, lines: list[str]) -> list[int]:

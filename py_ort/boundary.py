@@ -33,9 +33,9 @@ class typed_errors(ContextDecorator):
     inside: its exceptions are no bugs of ours.
 
     Args:
-        doing: What is done, in words that an error may start with.
-        advice: What may help in spite of the bug.
-        where: Finds, in a traceback, what was worked on: fields of the error.
+        doing: The operation, in words that begin the error's message.
+        advice: A workaround that may help in spite of the bug.
+        where: Finds the node in question in a traceback; returns fields of the error.
         let: Other exceptions that pass, as they say what is wrong outside of us.
 
     Raises:

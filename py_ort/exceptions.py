@@ -62,7 +62,7 @@ class PyOrtError(Exception):
     """The root of all errors of py_ort.
 
     Attributes:
-        message: What went wrong, and what to do next.
+        message: The fault, and the next step.
         code: The `py_ort.schema.gen.ErrorCode` of this class.
         node: Name of the model's node that failed, or "".
         op_type: Its operator, or "".
@@ -386,7 +386,7 @@ def from_code(code: int, message: str, **fields: Any) -> PyOrtError:
 
     Args:
         code: The code; an unknown code results in `Fail`.
-        message: What went wrong, and what to do next.
+        message: The fault, and the next step.
         fields: Further attributes of `PyOrtError`.
     """
     return _BY_CODE.get(code, Fail)(message, **fields)

@@ -17,8 +17,8 @@ class Line:
     """A line of text in a picture.
 
     Attributes:
-        text: What it says.
-        score: How sure that is, 0 to 1.
+        text: The words of the line.
+        score: The confidence, 0 to 1.
         box: Its corners in pixels, from the upper left one clockwise: [4, 2].
     """
 

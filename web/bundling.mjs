@@ -161,8 +161,8 @@ const scriptText = (name) => `{ name: '${name}', url: () => new URL('./${name}',
  * providers that are loaded late.
  *
  * @param only stems of files of kernels; all without it.
- * @param options.providers those of PROVIDERS that are in the bundle.
- * @param options.late those that have a file of their own.
+ * @param options.providers the elements of PROVIDERS that are in the bundle.
+ * @param options.late the providers that have a file of their own.
  * @param options.glue the path of core.mjs, where the bundle has the glue in it.
  * @param options.loops true where the bundle has the loops of decoders in it.
  * @param options.linked true for a minimal runtime, into which Python writes the kernels.

@@ -148,7 +148,7 @@ def measure(
         threads: Of wasm, both engines.
         runs: Steady runs of each engine; three more warm up.
         against: Flavors of onnxruntime-web (see `py_ort.bench.peer.FLAVORS`).
-        ours: Whether py_ort is timed.
+        ours: True to time py_ort, too.
         quantize: Ways to quantize the model (`py_ort.bench.quantized.METHODS`); each has rows of its own, timed in
             turn with the others. The feeds, and random ones like them, calibrate it.
         browser: The browser.

@@ -100,7 +100,7 @@ class Inputs:
 
         Args:
             options: Changed.
-            shapes: Whether to fix those of inputs, too, for sessions that are fed nothing else.
+            shapes: True to fix the inputs' shapes, too, for sessions whose feeds always have these shapes.
         """
         for name, size in self.dims.items():
             options.add_free_dimension_override_by_name(name, size)
@@ -135,7 +135,7 @@ class Inputs:
 
         Args:
             args: The inputs that a session wants.
-            model: What `describe` returned.
+            model: The result of `describe`.
             random: Which inputs without a file get random numbers; the others get no feed.
             **options: For `random_feeds`.
         """

@@ -121,7 +121,7 @@ def quantize_matmul_4bits(
         block_size: Rows of a block.
         columns: N.
         rows: K.
-        symmetric: Whether zero points are the middle code.
+        symmetric: True if zero points are the middle code.
     """
     _quantize_matmul(4, packed, matrix, scales, zero_points, block_size, symmetric)
 
@@ -160,10 +160,10 @@ def quantize_qdq_matmul_4bits(
         block_size: Rows of a block.
         columns: N.
         rows: K.
-        symmetric: Whether codes are int4 with zero points of 0.
+        symmetric: True if codes are int4 with zero points of 0.
 
     Returns:
-        Whether codes are signed.
+        True if codes are signed.
     """
     made = _quantize(matrix, block_size, 4, symmetric)
     codes = made.codes.reshape(columns, -1)[:, :rows].T

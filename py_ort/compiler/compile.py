@@ -38,12 +38,12 @@ class CompiledModel:
         inputs: The model's inputs, as the user sees them.
         outputs: The model's outputs.
         overridable: Initializers that the model lists as inputs too. The plan has them as constants.
-        metadata: What the model says about itself.
+        metadata: The model's own description: author, version, ….
         placement: Where each node runs, and why.
         model: The optimized graph.
         placed: Where each of its nodes runs.
         scope: See `py_ort.runtime.planning.Planned`.
-        passes: What each pass did.
+        passes: Reports on the passes that ran.
         timings: Milliseconds per stage.
     """
 
@@ -83,7 +83,7 @@ def compile_model(
         options: See `CompileOptions`.
         manifests: The providers' kernels; those of the built page and core by default.
         optimized: Where to write the optimized graph to, as ONNX, and in which form.
-        devices: Those of the page that runs the plan, if it is known.
+        devices: The devices of the page that runs the plan, if it is known.
 
     Raises:
         NoSuchFile, InvalidProtobuf, InvalidGraph: The model cannot be read, or is wrong.

@@ -97,8 +97,8 @@ class Compilation:
 
     Attributes:
         loaded: The model; stages change it.
-        target: What it is compiled for.
-        options: What the user decided.
+        target: The providers and devices that it is compiled for.
+        options: The user's options.
         saved: Where the optimized graph is written to, as ONNX.
         inputs: The model's inputs as users see them.
         outputs: Its outputs, as it declares them.
@@ -247,7 +247,7 @@ class Stage(NamedTuple):
         name: For the times that users see; several steps may share one.
         level: The lowest one that has the step.
         passes: Makes its passes.
-        end: What is done then; told whether a pass changed anything.
+        end: Called after the passes, with True if one of them changed anything.
         settles: The passes take turns until none of them changes anything; else each runs once.
     """
 

@@ -26,8 +26,8 @@ class Target:
         providers: Canonical names, the preferred one first.
         manifests: The kernels of each, by name; those of users are in that of a provider that runs them.
         user_kernels: Users' kernels by (domain, op_type).
-        forced: Whether some nodes shall not run on the first provider, which may be any: nothing is made then that only
-            kernels of the first provider know.
+        forced: True if the user keeps some nodes, possibly any, off the first provider: passes then make no nodes
+            that only the first provider can run.
         devices: Asked by placement what they take.
     """
 
@@ -52,7 +52,7 @@ class Target:
             providers: Names of the providers that may run nodes, the preferred one first.
             manifests: The providers' kernels; those of the built page and core by default.
             forced: See the attribute.
-            devices: Those of the page that runs the plan, if it is known.
+            devices: The devices of the page that runs the plan, if it is known.
 
         Raises:
             InvalidArgument: There is no such provider.

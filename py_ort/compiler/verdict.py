@@ -75,17 +75,17 @@ class Verdict:
     """A report on a model that needs no browser.
 
     Attributes:
-        providers: Those that may run nodes, best first.
+        providers: The providers that may run nodes, best first.
         error: Why it does not run, "TYPE: TEXT"; "" if it does.
-        opsets: Those that it imports, by domain.
-        newest_opset: Of ai.onnx, that is known.
+        opsets: The versions of operators that it imports, by domain.
+        newest_opset: The newest version of ai.onnx that py_ort supports.
         inputs, outputs: As the compiler knows them.
         open_dimensions: Of inputs, by their names: names, or the numbers of those without one.
         open_values: How many values have a size that only a run tells.
-        operators: Those of the model; as far as they are known where it does not run.
+        operators: The model's operators; of a model that does not run, as many as are known.
         counts: Nodes by provider, after optimization.
         weights: Bytes of constants: "all", and by the provider that reads them.
-        tensor_bytes: What the values of a run take at least at one time; None where sizes are open.
+        tensor_bytes: The least memory for the values of a run; None where sizes are open.
         largest: The largest tensor among those of known size; None: no size is known.
     """
 

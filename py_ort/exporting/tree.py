@@ -34,7 +34,7 @@ class TreeRow:
     Attributes:
         model: The ONNX file.
         file: The exported file.
-        status: Whether the file was written, was up to date, or could not be written.
+        status: One of: the file was written, was up to date, could not be written.
         size: Bytes of the file and its parts.
         seconds: Duration of the export.
         error: The reason of a failure; "" without one.

@@ -14,7 +14,7 @@ class LongList(ir.Attr):
     Args:
         name: Of the attribute.
         kind: Its type.
-        items: What is in it.
+        items: Its elements.
     """
 
     __slots__ = ("_items",)

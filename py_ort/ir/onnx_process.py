@@ -96,7 +96,7 @@ class OnnxProcess:
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         process.kill()
         for pipe in (process.stdin, process.stdout):
-            with contextlib.suppress(OSError):  # what was left to be written
+            with contextlib.suppress(OSError):  # closing writes what is buffered
                 if pipe is not None:
                     pipe.close()
         process.wait()

@@ -22,7 +22,7 @@ class Rules(dict[str, Function]):
     """The functions by operator, or by a word for several. With a `Rules` named rule, `@rule("Concat")` declares one.
 
     Args:
-        domains: Those whose operators the names are.
+        domains: The domains of the operators.
     """
 
     def __init__(self, domains: Collection[str] = ("",)) -> None:

@@ -27,7 +27,7 @@ _FINEST = 1 << 10  # of which floats are multiples
 Element = Any  # int, ir.SymbolicDim or None
 
 rule = Rules[Callable[[ir.Node], "list[Element] | None"]]()
-"""What an operator makes of the elements of its inputs."""
+"""Functions that compute the elements of a node's output from those of its inputs, by operator."""
 
 
 def shape_data(value: ir.Value | None) -> list[Element] | None:

@@ -45,7 +45,7 @@ def _left_over(source: list[Element] | None, others: list[Element]) -> Element:
         return None
     rest = list(source)
     remaining: list[Element] = []
-    for other in others:  # what both sides have cancels, known or not by number
+    for other in others:  # factors of both sides cancel, be they numbers or symbols
         match = next((i for i, d in enumerate(rest) if known(d) and known(other) and d == other), None)
         if match is None:
             remaining.append(other)

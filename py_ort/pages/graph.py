@@ -50,8 +50,8 @@ class View:
     """A graph to be drawn: that of the model, its inputs, outputs and bodies included.
 
     Attributes:
-        title: What it is.
-        nodes: What is drawn.
+        title: A heading, "the model" or the like.
+        nodes: The nodes to draw.
         edges: Pairs of indices into `nodes`.
         made_of: For each node the names of the model's nodes that it came from.
         makers: The node of each value of the main graph, by the value's name.
@@ -140,7 +140,7 @@ def page(
 
     Args:
         before: The model as it was given.
-        compiled: What it was compiled to.
+        compiled: The compiled model.
         title: The page's title.
         facts: Lines beside the graph.
         tables: By heading: names of columns, and rows of texts and numbers.

@@ -15,8 +15,8 @@ class Needs:
         flags: Of Chromium, by the kind of device, "hardware" or "software"; "hardware linux" has additional flags for
             one system.
         preferences: Of Firefox: switches that are on unless devices are off.
-        hints: What helps where there is no device, by the browser's family; "given": in browsers that py_ort does not
-            start; "hardware": where a software device counts as none; "": in all others.
+        hints: Advice if there is no device, by the browser's family; "given": for browsers that py_ort does not
+            start; "hardware": if software devices are refused; "": for all others.
         in_page: True if some browsers offer it in the page's own thread only.
         features: The device's feature that an element type needs, by the type's name.
     """

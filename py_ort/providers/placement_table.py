@@ -59,7 +59,7 @@ class Placement:
 
     Attributes:
         nodes: In the plan's order.
-        providers: Those that may run them, best first.
+        providers: The providers that may run them, best first.
         left_out: Other requested providers, and the reasons why they cannot run in this browser.
     """
 

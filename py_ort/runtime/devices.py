@@ -118,7 +118,7 @@ async def look_for_device(page: Page, provider: str, browser: BrowserOptions) ->
     # The page itself says which step took too long.
     told: DeviceOptions = {**for_opening(browser)}
     if told.get("hardware") == "required":
-        told["hardware"] = "expected"  # what there is instead is worth knowing
+        told["hardware"] = "expected"  # so that the description names the device found instead
     try:
         return await ask_for_device(page, Device(provider), told, browser.launch_timeout + _GRACE)
     except NoAdapter as e:

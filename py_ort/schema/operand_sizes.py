@@ -40,7 +40,7 @@ def check(contract: Contract, inputs: Sequence[Sequence[Size] | None], attribute
     """Return what is wrong with the sizes of a node's inputs, or None.
 
     Args:
-        contract: That of the operator.
+        contract: The operator's contract.
         inputs: By input, the sizes of its axes; None where it is omitted, or its rank is not known.
         attributes: Of the node, all that the contract has defaults of.
     """

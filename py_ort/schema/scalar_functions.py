@@ -23,19 +23,19 @@ class ScalarFunction:
     """One function.
 
     Attributes:
-        name: What programs and attributes call it: the operator's name, but for variants of one operator.
+        name: Its name in programs and attributes: the operator's, except for variants of one operator.
         formula: Of x and the parameters.
         parameters: Two at most, with ONNX's defaults. They are float attributes of the operator, in this order
             numbers of an instruction.
-        domains: Those in which it is an operator by itself.
+        domains: The domains that have it as an operator.
         types: The elements that the operator takes; on a GPU only floats where `integer` is empty.
         variant_of: The operator that it is with an attribute of a certain value: (operator, attribute, value).
-        ends: Whether it may end a Conv, ConvTranspose, Gemm or MatMul.
-        gate: Whether recurrent layers may have it.
-        cheap: Whether computing it again costs less than keeping the result.
-        never_negative: Whether no result is below zero.
-        piecewise: What makes it scale * x + shift within bounds, times x or not: scale, shift, low, high, 1 or 0; each
-            a number or a parameter's name. WebGPU's kernels have one shader for all of these.
+        ends: True if it may end a Conv, ConvTranspose, Gemm or MatMul.
+        gate: True if recurrent layers may use it.
+        cheap: True if computing it again costs less than keeping the result.
+        never_negative: True if no result is below zero.
+        piecewise: The parts (scale, shift, low, high, 1 or 0) if it is clip(scale * x + shift, low, high), times x
+            if 1; each a number or a parameter's name. WebGPU's kernels have one shader for all of these.
         simd: C++ in place of the formula's: of four floats at a time.
         wgsl: WGSL in place of the formula's.
         integer: WGSL of such an operator's integers, where it differs.

@@ -69,7 +69,7 @@ class InBrowser:
 
     Attributes:
         provider: The first provider; the CPU is behind it.
-        engine: What runs the model there.
+        engine: The engine that runs the model there.
         options: Keywords of `InferenceSession` besides, `browser` and `sess_options` among them.
     """
 

@@ -83,7 +83,7 @@ class Within:
     Args:
         where: One of `py_ort.testing.marks.WITHIN`.
         fixture: The `page`, `context` or `browser` of Playwright's synchronous API.
-        stack: What is opened is closed with it.
+        stack: Closes what this object opens.
     """
 
     def __init__(self, where: str, fixture: Any, stack: ExitStack) -> None:

@@ -26,7 +26,7 @@ class Wanted:
         provider: Names of providers; (): any.
         engine: Names of engines; (): any.
         webgpu: "hardware" or "software", for tests on WebGPU; "": any.
-        f16: Whether WebGPU must have float16 in shaders.
+        f16: True if WebGPU must have float16 in shaders.
         within: One of `WITHIN`; "": the browser is ours.
     """
 

@@ -35,7 +35,7 @@ def random_feeds(
         shapes: Shapes by input name. For what is open see `RandomSizes`.
         image_size: Height and width of images.
         seed: Of the generator.
-        given: What is not random; the other inputs get sizes that fit.
+        given: Feeds that are not random; the other inputs get sizes that fit.
         dims: Numbers for names of dimensions.
         values: Of inputs that accept certain numbers only; the first is taken. See `accepted_values`.
 

@@ -33,7 +33,7 @@ class RandomSizes:
 
     Args:
         inputs: All inputs of the model.
-        shapes: Those that are known, by input name; the names of their dimensions then are, too.
+        shapes: The known shapes, by input name; they fix dimensions of the same names in other inputs, too.
         dims: Numbers for names of dimensions.
         image_size: Height and width of images.
 

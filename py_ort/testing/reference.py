@@ -79,7 +79,7 @@ def first_difference(
         model: An ONNX file, or its bytes; a `.pyort` file has no values to look at.
         feeds: Arrays by input name.
         provider: The first provider.
-        engine: What runs the model.
+        engine: The engine that runs the model.
         options: Keywords of `InferenceSession` besides.
         tolerance: See `closeness`.
         steps: See `closeness`.

@@ -51,10 +51,10 @@ class Results:
 
     Attributes:
         cases: By id.
-        providers: Those that were asked for, best first.
+        providers: The requested providers, best first.
         browser, adapter: Where the cases ran, in words; "" where they did not.
         asked: The browser, as it was asked for: "firefox".
-        engine: What ran them: "py_ort", or a peer.
+        engine: The engine that ran them: "py_ort", or a peer.
         error: The reason why no case ran; "".
         known: Failures that are expected, by case id.
         seconds: Duration of the run.
@@ -165,7 +165,7 @@ def expectations_of(source: str, provider: str, fallback: bool = True) -> dict[s
     Args:
         source: As for `load_cases`.
         provider: The first one, its canonical name.
-        fallback: Whether other providers may run nodes.
+        fallback: True if other providers may run nodes.
     """
     if source != "onnx-node" and not source.startswith("ort-web:"):
         return {}

@@ -93,7 +93,7 @@ def page(
     Args:
         runs: All of the same cases.
         title: Of the page.
-        groups: What each case is a case of; see `Case.group`.
+        groups: The group of each case; see `Case.group`.
         changes: Since earlier results; None: there were none.
     """
     from py_ort.pages.template import render

@@ -42,7 +42,7 @@ class RunnerOptions:
     Attributes:
         providers: As for `InferenceSession`; all of them are required.
         skip_missing: True to skip cases, with the reason, if the browser lacks one of these providers.
-        fallback: Whether nodes may run on another provider than the first. If not, at least one must run on the first:
+        fallback: True if nodes may run on other providers than the first. If False, at least one must run on the first:
             shape arithmetic, which is always on the CPU, is no test of a GPU.
         browser: The browser.
         fleet: Browsers elsewhere that share the cases, instead of it; see `py_ort.testing.fleet`.
@@ -54,7 +54,7 @@ class RunnerOptions:
         dims: Numbers for dimensions of models that have a name.
         shapes: Shapes of inputs whose dimensions are open.
         feeds: Feeds in place of the cases' own inputs of these names.
-        engine: What runs the cases.
+        engine: The engine that runs the cases.
         kernels: Files of user kernels, for the processes that run the cases; this process has registered them.
         io_binding: Where tensors are, if the first provider has a device: "none" (fed and returned as arrays),
             "gpu-tensor" (inputs and outputs are tensors on it, made before the run) or "gpu-location" (inputs likewise,
@@ -126,7 +126,7 @@ def skipped(cases: Sequence[Case], options: RunnerOptions, missing: EPFail) -> R
     """Return results of cases that are not run, as the browser lacks a provider.
 
     Raises:
-        EPFail: That, where cases are not to be skipped for it.
+        EPFail: `missing`, if the options do not skip such cases.
     """
     if not options.skip_missing:
         raise missing

@@ -44,7 +44,7 @@ class Formula(NamedTuple):
         text: WGSL, an expression in C or B.
         is_bool: True if it is in B.
         helpers: WGSL of functions that it calls.
-        attributes: Those that it reads, as uniforms `u.NAME`.
+        attributes: The attributes that it reads, as uniforms `u.NAME`.
     """
 
     text: str

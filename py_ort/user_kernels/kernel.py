@@ -76,7 +76,7 @@ class UserKernel:
         types: Accepted dtypes: one list for all inputs, which then must have one dtype; or by input a list, or the name
             of another input whose dtype it must have. Default: float32 and float16.
         dtypes: Dtypes of the outputs, by name or one for all: a dtype, or the name of an input with the same dtype.
-            Default: that of the first input.
+            Default: the first input's.
         shape: The outputs' shape, by name or one for all, in the language of sizes: "x.shape[:-1] + [2]". Default: with
             `expression` the broadcast shape of the inputs, otherwise the first input's.
         attributes: By name the default (int, float, str, or a list of one of them), or `required(kind)`.

@@ -75,7 +75,7 @@ def test_runs_operators_and_cases(open_page):
 def test_filters(open_page):
     shown = open_page(page(RUNS[:2], "all of it", GROUPS))
     names = lambda: list(cells(shown, "#cases"))  # noqa: E731
-    assert names() == ["add", "relu_2"]  # what failed, at first
+    assert names() == ["add", "relu_2"]  # at first, the failures
     shown.locator("#show").select_option("unlike")
     assert names() == ["add", "relu_2"] and "2 of 4" in shown.locator("#count").inner_text()
     shown.locator("#show").select_option("slow")

@@ -89,7 +89,7 @@ def measure_decoder(
         words: Written behind it.
         threads: Of wasm, all engines.
         against: Flavors of onnxruntime-web (see `py_ort.bench.peer.FLAVORS`).
-        ours: Whether py_ort is timed.
+        ours: True to time py_ort, too.
         browser: The browser.
         timeout: Seconds for a creation, a run of ours or a text of the other engine.
         progress: Called with the stage, its number, and the number of stages.

@@ -53,13 +53,13 @@ class Form:
     Attributes:
         bits: Of weights, by MatMulNBits; 0: MatMul of floats.
         block: Weights with one scale.
-        zero_points: Whether blocks have zero points.
+        zero_points: True if blocks have zero points.
         accuracy_level: Of MatMulNBits: 0 leaves it to who runs it, 4 lets rows be rounded to 8 bits.
         dtype: "float32" or "float16", of all else.
         caches: "grouped" (GroupQueryAttention) or "concat".
-        packed: Whether queries, keys and values are one product; of "grouped" caches.
+        packed: True if one product makes queries, keys and values; for "grouped" caches.
         positions: The longest text.
-        last_row: Whether only the last row's logits are computed.
+        last_row: True if only the last row's logits are computed.
     """
 
     bits: int = 4

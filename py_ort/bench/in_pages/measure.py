@@ -98,7 +98,7 @@ def measure_pages(
         threads: Of wasm, both engines.
         runs: Steady runs of a visit.
         visits: How often each page is visited, cold and then warm.
-        against: Whether onnxruntime-web is timed, too.
+        against: True to time onnxruntime-web, too.
         browser: The browser: Chromium, by Playwright.
         shapes: Shapes of random inputs; see `py_ort.testing.random_feeds`.
         dims: Numbers for dimensions that have a name.

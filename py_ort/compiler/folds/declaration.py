@@ -28,10 +28,10 @@ class Fold:
     """How one operator is computed.
 
     Attributes:
-        dtypes: Those of the input `of` for which it is.
+        dtypes: The dtypes of the input `of` that `compute` supports.
         compute: Gives the outputs of a node with these inputs (a tuple if there are several); None, or one of the
             errors that numpy has for wrong inputs: the kernel shall have it.
-        of: The input whose dtype counts.
+        of: The index of the input whose dtype is checked.
     """
 
     dtypes: Sequence[ir.DataType]

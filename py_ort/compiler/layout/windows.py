@@ -26,7 +26,7 @@ JOINING = frozenset({"elementwise", "concat", "quantized_concat"})
 """Of those, the ones that more than the first input has a say in."""
 
 Supports = Callable[[ir.Node], bool]
-"""Whether the provider that will run this node has its NHWC form."""
+"""A predicate: does the provider that will run this node have the NHWC form of it?"""
 
 
 def is_window(node: ir.Node, supports: Supports) -> bool:

@@ -27,7 +27,7 @@ def check_attributes(node: ir.Node, *, in_function: bool = False) -> None:
 
     Args:
         node: Of a model as it was read.
-        in_function: Whether its attributes may be those of the function that it is in.
+        in_function: True if the node is in a function, whose attributes its own may refer to.
 
     Raises:
         InvalidGraph: A value is none that the operator can have.

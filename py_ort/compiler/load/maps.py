@@ -53,7 +53,7 @@ class _Reading:
         node: The node.
         graph: Where it stands.
         keys: Of its columns; None: all that come.
-        to: What it is cast to: a dtype's number, or None.
+        to: The dtype that it casts to, as a number, or None.
     """
 
     node: onnx.NodeProto
@@ -68,7 +68,7 @@ class _Maps:
     Attributes:
         graph: The model's graph.
         forms: Inputs and outputs that are maps, by name.
-        readings: What reads inputs, at any depth, by their names.
+        readings: The nodes that read inputs, at any depth, by the inputs' names.
     """
 
     def __init__(self, graph: onnx.GraphProto) -> None:
@@ -120,7 +120,7 @@ def take_maps(model: onnx.ModelProto) -> dict[str, MapForm]:
 
 
 at_the_border = Rules[Callable[[onnx.NodeProto, onnx.GraphProto, _Maps], None]]((_ML,))
-"""What becomes of operators whose maps are made, or read, outside of the model."""
+"""Functions that replace a node that makes a map output, or reads a map input, by operator."""
 
 
 @at_the_border("ZipMap")

@@ -17,8 +17,8 @@ class ModelMetadata:
         producer_name: The tool that wrote the model.
         graph_name: The name of its graph.
         domain: Its namespace, as a reversed domain name.
-        description: What is said of the model.
-        graph_description: What is said of its graph.
+        description: The model's description.
+        graph_description: Its graph's description.
         version: Of the model; 2**63 - 1 where it has none, as in onnxruntime.
         custom_metadata_map: Whatever else the model says, by keys of its author.
     """

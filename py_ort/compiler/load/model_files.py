@@ -42,7 +42,7 @@ def open_file(path: str | os.PathLike[str], flags: int = 0, own: bool = False) -
     Args:
         path: The file.
         flags: More flags of `os.open`.
-        own: Whether it must be this user's.
+        own: True to refuse files of other users.
 
     Raises:
         OSError: It is not there, no regular file, or cannot be read.
@@ -185,7 +185,7 @@ def make_private(folder: Path, own: bool = False) -> None:
 
     Args:
         folder: The folder.
-        own: Whether it is closed to others if it is there already: nobody but us put it there.
+        own: True to close an existing folder to other users, too: only py_ort makes and uses it.
 
     Raises:
         OSError: It cannot be made.
@@ -204,7 +204,7 @@ class DataFolder:
     """The folder that a model's external data is read from, and from nowhere else.
 
     Attributes:
-        path: What the model's locations are relative to.
+        path: The folder; the model's locations are relative to it.
         model: The model's file, if the folder is its own. Where this is a link, data may also lie in the folder of
             the file that it leads to: so do the caches of Hugging Face keep models.
     """
@@ -228,7 +228,7 @@ class DataFolder:
         """Open a file of external data.
 
         Args:
-            location: What the model says where it is.
+            location: The file's location, as the model has it.
 
         Raises:
             OutsideFolder: This is not in the folder, or a link that leads out of it.

@@ -38,12 +38,12 @@ class LoadedModel:
 
     Attributes:
         model: The model.
-        metadata: What it says of itself.
+        metadata: Its own description: author, version, ….
         folder: The folder of its external data, if it has one.
         external: The files of its external data, by their location in its folder.
         maps: Its inputs and outputs that are maps, by name.
         sparse: Its outputs that are sparse in runs; they are dense in the graph.
-        identified: Whether its constants are known by what they are; see `identify`.
+        identified: True if its constants have identities; see `identify`.
     """
 
     model: ir.Model

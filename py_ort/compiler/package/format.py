@@ -59,8 +59,8 @@ class PlanEntry:
     """One plan.
 
     Attributes:
-        providers: Those that it has nodes for, best first.
-        shapes: Those of the inputs that it was made for; none: for all that the model takes.
+        providers: The providers that its nodes run on, best first.
+        shapes: The inputs' shapes that it was compiled for; empty: any that the model accepts.
         offset: Where it lies in the data.
         size: Its bytes.
         weights: For each weight of the plan its offset in the data, its size there, and its `Form`; of
@@ -105,7 +105,7 @@ class Header:
         name: The model's.
         inputs: As `InferenceSession.get_inputs` gives them.
         outputs: Likewise.
-        metadata: What the model says about itself.
+        metadata: The model's own description: author, version, ….
         plans: The preferred one first.
         size: Bytes of the data, in this file and its parts.
         parts: Files in which the data go on.
@@ -207,9 +207,9 @@ def choose(plans: Sequence[PlanEntry], providers: Sequence[str], shapes: Mapping
     """Return the number of the plan for these providers and shapes; None if there is none.
 
     Args:
-        plans: Those of a file.
+        plans: The plans of a file.
         providers: Canonical names, in order.
-        shapes: Those of the inputs, {}: any.
+        shapes: The inputs' shapes; {}: any.
     """
     fitting = (i for i, plan in enumerate(plans) if plan.providers == list(providers) and plan.is_for(shapes))
     return next(fitting, None)

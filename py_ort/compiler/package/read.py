@@ -59,7 +59,7 @@ class Package:
         source: Path or bytes.
 
     Attributes:
-        header: What it says of itself.
+        header: The file's header.
 
     Raises:
         NoSuchFile: It, or a part of it, is not there.
@@ -102,7 +102,7 @@ class Package:
 
         Args:
             providers: Canonical names, in order.
-            shapes: Those of the inputs, {}: any.
+            shapes: The inputs' shapes; {}: any.
 
         Raises:
             NotImplemented: The file has none.

@@ -168,7 +168,7 @@ class _Data:
         whole = np.moveaxis(packed, 1, 2).reshape(groups, rows, count * PANEL)
         for columns in each:
             if whole[:, :, columns:].view(np.uint32).any():
-                return  # what panels are filled up with is 0
+                return  # panels are filled up with zeros, so these are columns
             plain = whole[:, :, :columns]
             yield (Form.MATRIX,), _bytes_of(plain.swapaxes(0, 1))
             if groups == 1:
@@ -195,7 +195,7 @@ class _Data:
         whole = packed.transpose(0, 2, 4, 1, 3).reshape(groups, fours * FOUR, count * PANEL)
         for columns, rows in sizes:
             if whole[:, rows:].any() or whole[:, :, columns:].any():
-                continue  # what panels are filled up with is 0
+                continue  # panels are filled up with zeros, so these are columns
             plain = whole[:, :rows, :columns]
             found = [(0, plain[0])] if len(shape) == 4 else []
             for out, inner, *kernel in (s for s in self._shapes[plain.size] if len(s) > 2 and len(shape) == 5):

@@ -113,7 +113,7 @@ class PassManager:
     """Runs passes on a model, which nothing else changes meanwhile, and reports on each.
 
     Attributes:
-        reports: What each pass did, in order; the first ones are those that were given.
+        reports: Reports on the passes, in order; the given earlier ones come first.
     """
 
     def __init__(self, model: ir.Model, earlier: Iterable[PassReport] = ()) -> None:
@@ -128,7 +128,7 @@ class PassManager:
         """Run passes in order.
 
         Args:
-            passes: What to run.
+            passes: The passes.
             settle: Run them in turn until none of them changes anything, at most `_ROUNDS` times.
 
         Returns:

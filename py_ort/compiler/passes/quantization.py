@@ -32,7 +32,7 @@ class Quantization:
     """The quantization that a QuantizeLinear makes, or a DequantizeLinear undoes, by constants.
 
     Attributes:
-        node: That node.
+        node: The QuantizeLinear or DequantizeLinear.
         integers: Its integers.
         scale: The scale: one, or one for each index along `axis`.
         steps: The contents of the scale.

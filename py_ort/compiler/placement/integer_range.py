@@ -38,7 +38,7 @@ class IntegerRanges:
 
     Args:
         graph: The model's.
-        wide_inputs: Whether integers that are fed may need 64 bits. If not, one that does is refused when it is fed.
+        wide_inputs: True if feeds may need 64 bits; if False, a run refuses feeds that do.
     """
 
     def __init__(self, graph: ir.Graph, wide_inputs: bool = False) -> None:

@@ -26,7 +26,7 @@ def counting_nodes(
     Args:
         graph: The main graph.
         placed: Where each node is so far.
-        on_cpu_too: Whether the CPU has a kernel for a node.
+        on_cpu_too: A predicate: does the CPU have a kernel for the node?
     """
     found: set[ir.Node] = set()
     for node in graph:

@@ -25,7 +25,7 @@ def small_partitions(
     Args:
         graph: The main graph; the graphs within its nodes stay as they are.
         placed: Where each node is so far.
-        on_cpu_too: Whether the CPU has a kernel for a node.
+        on_cpu_too: A predicate: does the CPU have a kernel for the node?
     """
     fed: set[ir.Node] = set()  # could run on the CPU without a download
     for node in graph:

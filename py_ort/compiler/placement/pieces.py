@@ -37,7 +37,7 @@ def small_pieces(
         placed: Where each node is so far.
         provider: The provider that has the pieces.
         price: See `Crossing`.
-        on_cpu_too: Whether the CPU has a kernel for a node.
+        on_cpu_too: A predicate: does the CPU have a kernel for the node?
     """
     found: set[ir.Node] = set()
     sizes = Estimates()

@@ -271,7 +271,7 @@ class _Arithmetic:
         self._wanted, self._refuted = wanted_on_host, refuted
         # A small integer that the user feeds is as well fed to the CPU.
         self._on_cpu = {v for v in graph.inputs if v.dtype in (ir.DataType.INT64, ir.DataType.INT32) and _small(v)}
-        self._iterations: set[ir.Value] = set()  # what the executor gives the body of a Loop: one number
+        self._iterations: set[ir.Value] = set()  # the iteration number, a body's input
         self._visit(graph)
 
     def _visit(self, graph: ir.Graph) -> None:

@@ -60,7 +60,7 @@ class CacheRecord:
     Attributes:
         model: The model's name.
         file: The model's path; "" if it was given as bytes.
-        providers: Those that may run its nodes, best first.
+        providers: The providers that may run its nodes, best first.
         inputs: With the sizes that the plan was made for.
     """
 
@@ -153,7 +153,7 @@ class PlanCache:
                 found = read_entry(path, folder)
             except FileNotFoundError:
                 continue
-            except Exception as e:  # whoever wrote it may have written anything
+            except Exception as e:  # a damaged or foreign file may contain anything
                 self.reject(path, e)
                 continue
             if found is None:  # the external data changed

@@ -80,7 +80,7 @@ def write_entry(
         compiled: The model.
         external: The files of its external data, by location.
         source: The model's file, for people.
-        key: What it is found by.
+        key: Its key in the cache.
     """
     pieces: list[tuple[str, int, int]] = []  # file ("": this one), offset, size
     inside: list[Part] = []

@@ -41,7 +41,7 @@ class PlanWriter:
     Attributes:
         model: The placed model.
         placed: Where each node runs.
-        providers: Those that nodes run on, the core's own first, then in the order that was asked for.
+        providers: The providers that nodes run on: the core's own first, then in the user's order.
         user_kernels: Users' kernels by (domain, op_type).
         keys: Tell by which keys pages may share the constants.
         feed_ranks: See `plan.scalar_feeds`.
@@ -58,7 +58,7 @@ class PlanWriter:
     _values: dict[ir.Value, int] = field(default_factory=dict)
     _graphs: list[ir.Graph] = field(default_factory=list)
     _wanted: dict[ir.Value, int] = field(default_factory=dict)  # the places where a value is read, a bit for each
-    _declared: dict[ir.Value, Any] = field(default_factory=dict)  # what the model says of a body's outputs
+    _declared: dict[ir.Value, Any] = field(default_factory=dict)  # types of bodies' outputs, as the model declares them
     _handed: list[tuple[ir.Value, ir.Value]] = field(default_factory=list)  # to a body, which reads it where it likes
 
     def write(self) -> bytes:

@@ -29,7 +29,7 @@ def save_model(model: ir.Model, saved: SavedModel, form: type[OnnxWriter]) -> No
     Args:
         model: The model; not changed.
         saved: The file, and the one beside it for large tensors.
-        form: What its nodes become.
+        form: The writer for the form of its nodes.
 
     Raises:
         OSError: They cannot be written.

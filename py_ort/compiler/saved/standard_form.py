@@ -145,7 +145,7 @@ class StandardForm(OnnxWriter):
     ) -> str:
         """Append a Conv, ConvTranspose, Gemm or MatMul and what is fused into it; return the result's name."""
         limit = _inputs_of(node)
-        own = dict(enumerate(inputs[limit:], limit))  # what ONNX's form does not have
+        own = dict(enumerate(inputs[limit:], limit))  # inputs that ONNX's operator does not have
         bias, z = own.get(PRODUCT_BIAS, ""), z or own.get(PRODUCT_RESIDUAL, "")
         inputs = inputs[:limit]
         while not inputs[-1]:

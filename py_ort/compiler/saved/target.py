@@ -1,4 +1,4 @@
-"""Where the optimized graph is written to."""
+"""The file that receives the optimized graph, from a session's options."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from pathlib import Path, PurePath
 
 from py_ort.exceptions import InvalidArgument, NotImplemented
 
-#: onnxruntime's configuration entries: a file for initializers, and from how many bytes on they go there.
+#: onnxruntime's configuration entries: a file for large initializers, and the least size, in bytes, of a large one.
 DATA_ENTRY = "session.optimized_model_external_initializers_file_name"
 LEAST_ENTRY = "session.optimized_model_external_initializers_min_size_in_bytes"
-#: In which format; without it the file's name says so.
+#: The file's format; by default its name decides.
 FORMAT_ENTRY = "session.save_model_format"
 #: Names of native onnxruntime's optimizers, with ";" between them.
 DISABLED_ENTRY = "optimization.disable_specified_optimizers"
-_FUSION = "Fusion"  # what the names of those end with that make one operator of several
+#: Suffix of the names of optimizers that fuse several operators into one.
+_FUSION = "Fusion"
 _EXTENDED = 2
 
 
@@ -27,7 +28,8 @@ class SavedModel:
         path: The file.
         data: A file for large initializers, relative to its folder; "": `<file>.data`, and for models above 1 GiB only.
         least: Initializers from so many bytes on are large.
-        as_source: In the opsets and operators of the source, see `plan.source_form`; else what the passes made of it.
+        as_source: True to write the opsets and operators of the source (see `plan.source_form`), False for those that
+            the passes made.
     """
 
     path: Path
@@ -39,8 +41,8 @@ class SavedModel:
     def of(cls, path: str, entries: Mapping[str, str], level: int = 99) -> SavedModel | None:
         """Return what a session's options ask for; None if they ask for no file.
 
-        Who optimizes below the extended level, or without some fusion, has tools that look for operators as exporters
-        write them.
+        With a level below the extended one, or with a disabled fusion, the file keeps the source's opsets and
+        operators: such users have tools that look for operators as exporters write them.
 
         Args:
             path: The file; "": none.

@@ -46,7 +46,7 @@ class Settings(TypedDict, total=False):
             text is the beginning of a JSON value, and those of `eos_token_id` where the value is whole.
         logits_processor: Called before each token of a row is chosen, with the row's logits, its new tokens so far and
             its number. Changes the logits in place, or returns others.
-        names: What the model calls its inputs and outputs, where the names are not those of transformers' exports.
+        names: Names of the model's inputs and outputs, if they are not those of transformers' exports.
     """
 
     max_new_tokens: int

@@ -68,7 +68,7 @@ Function vkGetInstanceProcAddr(void *instance, const char *name) {
   return found;
 }
 
-// Whoever opens SwiftShader by itself gets this library, but for the Vulkan loader.
+// Callers that open SwiftShader directly get this library; the Vulkan loader gets SwiftShader.
 void *dlopen(const char *file, int flags) {
   static void *(*open_library)(const char *, int);
   if (!open_library) open_library = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");

@@ -138,7 +138,7 @@ def test_json(provider: str, new_session: NewSession) -> None:
             whole.add(text)
         else:
             with pytest.raises(json.JSONDecodeError):
-                json.loads(f"{text}!")  # what is cut off is the beginning of a value
+                json.loads(f"{text}!")  # the text ends within a value
     assert len(whole) > 5 and any(text.startswith("{") for text in whole)
     searched = session.generate(PROMPT, num_beams=3, eos_token_id=EOS, max_new_tokens=8, json_vocabulary=VOCABULARY)
     assert searched.result()

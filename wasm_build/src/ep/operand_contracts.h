@@ -27,8 +27,8 @@ class OperandContract {
   bool fits_as_last(std::span<const Dims* const> inputs) const;
   void remember(std::span<const Dims* const> inputs) const;
   const gen::ContractRow* contract_ = nullptr;
-  std::vector<int64_t> attributes_;                  // those that are integers
-  std::vector<std::string_view> texts_;              // those that are texts
+  std::vector<int64_t> attributes_;                  // integers
+  std::vector<std::string_view> texts_;              // texts
   std::vector<std::pair<size_t, int64_t>> columns_;  // inputs, with the number of columns that are read
   mutable std::vector<int64_t> last_;                // for each input its rank and sizes, or -1 if it is omitted
 };

@@ -51,7 +51,7 @@ async function find(say: (text: string) => void): Promise<readonly string[]> {
  * @param args its arguments.
  * @param command the command to run, where it is not to be looked for.
  * @param say told how the command is run, if it is not installed.
- * @returns what it wrote.
+ * @returns its output.
  */
 export async function pyOrt(
   args: readonly string[],

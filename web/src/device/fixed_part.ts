@@ -40,7 +40,7 @@ export interface FixedPart {
   readonly uploads: ReadonlySet<number>;
 }
 
-/** @param tensors those made in the segment; tensors without an end are needed after it. */
+/** @param tensors the tensors made in the segment; tensors without an end are needed after it. */
 export function fixedPart(
   tensors: readonly Lifetime[],
   accesses: readonly Access[],

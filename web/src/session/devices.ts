@@ -33,7 +33,7 @@ export class SessionDevices {
 
   private constructor(private readonly runtime: Runtime) {}
 
-  /** @param names those of the plan; for a plan without nodes on devices, the provider to use. */
+  /** @param names the plan's providers; for a plan without nodes on devices, the provider to use. */
   static async enter(
     runtime: Runtime,
     names: readonly string[],

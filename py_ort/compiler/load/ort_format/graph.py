@@ -24,7 +24,7 @@ def write_graph(graph: layout.Graph, to: onnx.GraphProto) -> None:
         to: Empty.
 
     Raises:
-        Damaged: What must be there is not.
+        Damaged: A required part is missing.
         NotImplemented: It has what only onnxruntime itself can use.
     """
     to.name = "graph"  # the format has no names of graphs, and ONNX wants one

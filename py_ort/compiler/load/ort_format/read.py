@@ -26,7 +26,7 @@ def read_ort_format(data: bytes, what: str) -> onnx.ModelProto:
 
     Args:
         data: Its bytes.
-        what: What it is, for messages.
+        what: The file's name for messages.
 
     Raises:
         InvalidProtobuf: It is damaged.

@@ -77,7 +77,7 @@ class Field(Generic[F]):
     Args:
         number: Its place among the table's fields, from 0.
         read: Reads it, from a table and the place of the field.
-        default: What it is where the file does not have it.
+        default: Its value if the file does not have it.
     """
 
     def __init__(self, number: int, read: Callable[[Table, int], F], default: F) -> None:

@@ -54,7 +54,7 @@ class Scores:
 
 
 _step = Rules[Callable[[ir.Node], "Scores | None"]]()
-"""What scores are, by the operator that makes them."""
+"""Functions that take scores apart, by the operator that makes the scores."""
 
 
 def scores_of(value: ir.Value | None, user: ir.Node) -> Scores | None:

@@ -35,7 +35,7 @@ def _of_all_elements(node: ir.Node) -> bool:
 
 
 Grid = tuple[ir.Value, "tuple[Line, Line] | None"]
-"""What is looked up, and the lines of either index; None: both go as far as the tensor."""
+"""The tensor that is read, and the lines of its two indices; None: each index runs over a whole axis."""
 
 
 def _pairs(node: ir.Node) -> Grid | None:

@@ -23,7 +23,7 @@ class Canonicalize(Pass):
 
         Args:
             check: Called for each node, in its old form, with its opset.
-            output_types: What the model's outputs are said to be, as in `NodeArg.type`; "": anything.
+            output_types: The declared types of the model's outputs, as in `NodeArg.type`; "": any.
         """
         self._check, self._output_types = check, output_types
 

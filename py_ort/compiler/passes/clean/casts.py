@@ -30,7 +30,7 @@ def _detour(source: ir.Value | None, wide: ir.Value, result: ir.Value) -> bool:
     if source is None or source.dtype is None or wide.dtype is None or result.dtype is None:
         return False
     before, between, after = source.dtype.name, wide.dtype.name, result.dtype.name
-    # what does not fit the result is another number when it comes from an integer than when from a float
+    # a number out of the result's range becomes different numbers, cast from an integer and from a float
     alike = (before in _FLOATS) == (between in _FLOATS) and after in (*_WIDTHS, *_FLOATS, "BOOL")
     return _holds(between, before) and (alike or _holds(after, before))
 

@@ -36,7 +36,7 @@ from py_ort.uninterrupted import check
 # A folded constant is sent to the page as a weight. What old models compute from shapes (weights of ConstantOfShape)
 # may be large.
 _LIMIT_BYTES = 1 << 30
-_LIMIT_GROWTH = 64 << 20  # what other operators may add
+_LIMIT_GROWTH = 64 << 20  # bytes that a result of other operators may be larger than its inputs
 #: Of a model: bytes that its constants may still grow by. They may be twice as many as in its file, and _LIMIT_BYTES.
 _ROOM = "py_ort.room_for_constants"
 

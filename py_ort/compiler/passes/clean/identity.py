@@ -27,7 +27,7 @@ from py_ort.ir.operators import operator
 from py_ort.ir.rules import Rules
 
 _rule = Rules[Callable[[ir.Node], bool]]()
-"""Whether a node changes nothing."""
+"""Predicates: does a node return its input unchanged? By operator."""
 
 
 class Identity(Pass):

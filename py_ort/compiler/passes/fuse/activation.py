@@ -27,7 +27,7 @@ _FUNCTIONS = tuple(row.name for row in FUNCTIONS.values() if row.ends and "" in 
 
 @rewrite(
     *(*_FUNCTIONS, *CLAMPS, "Add"),
-    after=("conv_affine", "linear", "residual"),  # what is folded later would be behind it
+    after=("conv_affine", "linear", "residual"),  # which fold into the product itself, before its epilogue
     before=("nhwc",),
 )
 def activation(node: ir.Node, target: Target) -> bool:

@@ -148,7 +148,7 @@ def _before(conv: ir.Node) -> bool:
         pads = attribute(conv, "pads")
         old_bias = array(bias)
         if pads is None or any(pads) or (bias is not None and old_bias is None):
-            return False  # what is added would be missing in the padding
+            return False  # the padding must not be shifted
         shift = (grouped.sum(-1, dtype=np.float64) * inputs).sum(-1).reshape(-1)
         total = shift + (0 if old_bias is None else old_bias.astype(np.float64))
         if len(conv.inputs) < 3:

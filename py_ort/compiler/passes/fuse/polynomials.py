@@ -44,7 +44,7 @@ def polynomial(value: ir.Value | None, of: Sequence[ir.Value], depth: int = _DEP
 
 
 _combine = Rules[Callable[..., "Polynomial | None"]]()
-"""What an operator makes of polynomials."""
+"""Functions that compute an operator on polynomials, by operator."""
 
 
 @_combine("Neg")

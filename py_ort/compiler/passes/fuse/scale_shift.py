@@ -45,7 +45,7 @@ def _is_window_behind(value: ir.Value, depth: int = _FAR) -> bool:
     return any(_is_window_behind(output, depth - 1) for node in readers for output in node.outputs)
 
 
-@rewrite("Add", repeat=True, after=("conv_affine",))  # what is left is not a convolution's
+@rewrite("Add", repeat=True, after=("conv_affine",))  # which takes the Adds that follow a convolution
 def scale_shift(add: ir.Node) -> bool:
     """Make a Conv, with as many groups as channels, of an Add of constants that a Mul by constants precedes.
 

@@ -86,7 +86,7 @@ def _reduction(op_type: str, axes: Iterable[int], keepdims: int) -> dict[str, An
 
 
 _fit = Rules[Callable[[ir.Node, "list[ir.DataType | None]"], bool]]()
-"""Whether a node whose inputs are of these types can be an instruction, where floats alone do not say it."""
+"""Predicates, by operator: can a node with inputs of these types be an instruction? For nodes not of floats only."""
 
 
 @_fit("Cast")

@@ -53,7 +53,7 @@ class Takes(Protocol):
 class ElementwiseChains(Pass):
     """From its last operator backwards, as far as nothing else reads what is between."""
 
-    after = ("activation",)  # what a product's kernel computes is not a chain
+    after = ("activation",)  # which moves functions into epilogues of products
     settles = False  # the new nodes have no place yet
 
     def __init__(self, provider_of: ProviderOf, takes: Takes) -> None:
@@ -61,7 +61,7 @@ class ElementwiseChains(Pass):
 
         Args:
             provider_of: The provider of a node.
-            takes: Whether a provider has ElementwiseChain for inputs of these dtypes, with further features.
+            takes: A predicate; see `Takes`.
         """
         self._provider_of = provider_of
         self._takes = takes

@@ -18,7 +18,7 @@ import sympy  # type: ignore[import-untyped]
 from py_ort.ir.graph import dims, element_bytes
 
 SYMBOLS = (80, 1280)
-"""What a symbol may stand for: an input that is small, so that what has a fixed size weighs, and one that is large."""
+"""Numbers tried for a symbol: a small input, beside which fixed sizes weigh, and a large one."""
 
 Numbers = tuple[Any, ...]  # int or Fraction, by `SYMBOLS`; None where there is none
 

@@ -111,8 +111,8 @@ class _Fact:
 
     Attributes:
         axis: The one that is as long as the keys, from the end; None: no size depends on how many there are.
-        number: What the elements are, by the number of rows before and _COLUMN; None: they are the same in all steps,
-            or depend on what is fed for their column alone.
+        number: The elements, as a formula of the number of rows before and _COLUMN; None: they are the same in all
+            steps, or depend only on the feed for their column.
     """
 
     axis: int | None = None
@@ -235,7 +235,7 @@ def columns(value: ir.Value | None) -> tuple[bool, int | None]:
 
 _Rule = Callable[[_Facts, ir.Node], "_Fact | None"]
 _rule = Rules[_Rule]()
-"""What is known of a node's output, where an input depends on the rows before."""
+"""Functions that derive the fact of a node's output from those of its inputs, by operator."""
 
 
 #: Types that have all sizes and places.

@@ -36,8 +36,8 @@ class QuantizedEnds(KernelPass):
 
         Args:
             provider_of: The provider of a node.
-            takes: Whether a kernel has epilogues of any length.
-            takes_residual: Whether they may read a residual.
+            takes: A predicate: does a node's kernel have epilogues of any length?
+            takes_residual: A predicate: may the kernel's epilogues read a residual?
         """
         super().__init__(takes)
         self._provider_of = provider_of

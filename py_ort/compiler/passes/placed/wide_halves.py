@@ -69,7 +69,7 @@ class _Found:
         computing: Nodes that compute in float32.
         moving: Nodes that move elements, all of which can be float32.
         made: Values that can be float32 without a Cast: True if a node computes them, False behind a Cast of the model.
-        wide: Those of them that a node reads as float32.
+        wide: Values of `made` that a node reads as float32.
     """
 
     def __init__(self, nodes: list[ir.Node], takes_floats: Callable[[ir.Node], bool]) -> None:

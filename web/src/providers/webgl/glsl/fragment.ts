@@ -51,7 +51,7 @@ const ASTRAY = '0x7fc0deadu';
 /**
  * GLSL of a fragment shader for some outputs of a request, a draw of it.
  *
- * @param checked whether texels with a thread that did not write the element of its own index get the words ASTRAY.
+ * @param checked true to write ASTRAY into texels with a thread that did not write the element of its own index.
  */
 export function fragmentText(request: ShaderRequest, draw: readonly number[], checked = false): string {
   const { shader, spec, uniforms } = request;
