@@ -1,4 +1,4 @@
-"""The browsers of a fleet, as they are asked for. Imports little: they are on their way while the rest is imported."""
+"""The browsers of a fleet. Imports little, so that browsers start while Python imports the rest."""
 
 from __future__ import annotations
 

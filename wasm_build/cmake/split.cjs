@@ -9,8 +9,7 @@ const path = require('node:path');
 const { execFileSync } = require('node:child_process');
 
 const [folder, binaryen, readobj] = process.argv.slice(2);
-const FEATURES =
-  'simd bulk-memory sign-ext mutable-globals nontrapping-float-to-int exception-handling'.split(' ');
+const FEATURES = 'simd bulk-memory sign-ext mutable-globals nontrapping-float-to-int exception-handling'.split(' ');
 const run = (tool, ...args) => execFileSync(tool, args, { cwd: folder, encoding: 'utf8', maxBuffer: 1 << 28 });
 const binaryenTool = (name, ...args) =>
   run(path.join(binaryen, name), ...FEATURES.map((each) => `--enable-${each}`), 'core.wasm', ...args);

@@ -57,7 +57,7 @@ def _grid(data: np.ndarray, places: np.ndarray | None, axis: int) -> tuple[np.nd
 
 
 def _put(data: np.ndarray, grid: tuple[np.ndarray, ...], updates: np.ndarray) -> np.ndarray | None:
-    """Write elements, or rows of them; two in one place are the kernel's."""
+    """Write elements or rows in place; None if two have the same place, which is left to the kernel."""
     flat = np.ravel_multi_index(grid, data.shape[: len(grid)]).reshape(-1)
     if len(np.unique(flat)) != len(flat):
         return None

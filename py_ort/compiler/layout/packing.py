@@ -33,7 +33,7 @@ _BYTES = (_INT8, ir.DataType.UINT8)
 
 
 def integer_weights(node: ir.Node) -> tuple[int, int] | None:
-    """Where 8-bit weights that may be packed are, and their zero points."""
+    """Return the indices of the inputs with packable 8-bit weights and their zero points; or None."""
     return operator("" if node.domain == NHWC else node.domain, node.op_type).integer_weights
 
 

@@ -171,7 +171,7 @@ def axis_input(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
 
 @form_rule("reduce")
 def reduce(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
-    """Axes are a constant input; without keepdims they disappear."""
+    """The axes must be a constant input; without keepdims the output does not have them."""
     axes = ints(node.inputs[1]) if len(node.inputs) > 1 else None
     if not axes:
         return False
@@ -324,7 +324,7 @@ def table(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
 
 @form_rule("quantized_pool")
 def quantized_pool(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
-    """Pools of com.microsoft have an attribute for that."""
+    """Pools of com.microsoft have an attribute for channels last."""
     if perm != channels_last(len(perm)) or attribute(node, "channels_last", 0):
         return False
     forms.emit(node, [x, *(forms.plain(v) for v in node.inputs[1:])], perm, channels_last=1)

@@ -54,7 +54,7 @@ class LongLists:
         item.doc_string = f"\0{number}"
 
     def put_in(self, model: ir.Model) -> None:
-        """Give the IR that was made of a model its long lists."""
+        """Put the long lists back, into the IR that was made of the model without them."""
         if not self._lists:
             return
         for graph in (model.graph, *(function.graph for function in model.functions.values())):

@@ -197,7 +197,7 @@ def _become_columns(reading: _Reading, columns: tuple[int, int] | None, opset: i
 
 
 def _slice(graph: onnx.GraphProto, name: str, taken: str, columns: tuple[int, int], opset: int) -> None:
-    """Add a node that takes columns; nodes are sorted later."""
+    """Add a Slice of columns; nodes are sorted later."""
     start, end = columns
     if opset < _SLICES_BY_INPUTS:
         graph.node.append(onnx.helper.make_node("Slice", [name], [taken], starts=[start], ends=[end], axes=[1]))

@@ -1,4 +1,4 @@
-"""Files: those that are some are opened, external data only where the model may have it; ours are for their owner."""
+"""Opens files of models, with external data in its folder only, and makes files that only their owner reads."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def contents_of(file: BinaryIO, name: str, error: type[PyOrtError]) -> Stored:
 
 
 class _Reader:
-    """Reads an opened file from any thread, at any place, as long as somebody holds this."""
+    """Reads an opened file at any offset, from any thread, until the last reference to the reader is gone."""
 
     def __init__(self, file: BinaryIO, name: str, error: type[PyOrtError]) -> None:
         self._file = os.fdopen(os.dup(file.fileno()), "rb", buffering=0)

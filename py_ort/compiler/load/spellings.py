@@ -14,7 +14,7 @@ from py_ort.ir.constants import constant_tensor
 
 
 def settle_spellings(model: onnx.ModelProto) -> frozenset[str]:
-    """Change a model in place: texts, names of domains, sizes, sparse tensors, constants of one name, types of outputs.
+    """Normalize a model in place: texts, domain names, sizes, sparse tensors, constants of one name, types of outputs.
 
     Returns:
         The outputs that are sparse constants: sparse in runs, whatever the model declares, as in onnxruntime.
@@ -79,7 +79,7 @@ def _forget_negative_dimensions(graph: onnx.GraphProto) -> None:
 
 
 def _repeat_types(graph: onnx.GraphProto) -> None:
-    """An output that is an input has the input's type, also where it is listed without one."""
+    """Give each output that is an input, and is listed without a type, the input's type."""
     bare = [value for value in graph.output if not value.HasField("type")]
     inputs = {value.name: value for value in graph.input} if bare else {}
     for value in bare:

@@ -68,7 +68,7 @@ def nodes_reading(value: ir.Value) -> list[ir.Node]:
 
 
 def drop(value: ir.Value | None) -> None:
-    """Remove the node that makes `value`, when nothing reads any of what it makes, and then those before it."""
+    """Remove the node that makes `value` if its outputs are unused, and then the nodes before it likewise."""
     node = None if value is None else value.producer()
     if node is None or node.graph is None or any(o.uses() or o.is_graph_output() for o in node.outputs):
         return

@@ -1,4 +1,4 @@
-"""Nodes that are scalar functions, and the numbers that they take."""
+"""Recognizes nodes that are scalar functions, and reads their parameters."""
 
 from __future__ import annotations
 

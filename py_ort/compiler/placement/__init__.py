@@ -1,4 +1,4 @@
-"""Which node goes to which provider."""
+"""Placement: chooses a provider for each node."""
 
 from py_ort.compiler.placement.placement import place
 

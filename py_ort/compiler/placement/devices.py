@@ -53,7 +53,7 @@ class Devices:
 
 
 def _key(provider: str, node: ir.Node) -> tuple[Any, ...] | None:
-    """Return what tells calls apart; None: the call is not known before the run."""
+    """Return a key that is equal for equal calls; None if the call is not known before the run."""
     inputs: list[Any] = []
     declared = operator(node.domain, node.op_type)
     for index, value in enumerate(node.inputs):

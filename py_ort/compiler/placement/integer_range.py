@@ -88,7 +88,7 @@ class IntegerRanges:
         found = self._known.get(value)
         if found is None:
             natural = _NATURAL.get(value.dtype, (-_INFINITY, _INFINITY))
-            self._known[value] = natural  # a loop's body asks for itself
+            self._known[value] = natural  # ends the recursion of loop bodies
             low, high = self._find(value)
             # A number outside of the type's range wraps around, to anywhere in the range.
             inside = natural[0] <= low and high <= natural[1]
@@ -162,7 +162,7 @@ def _always(interval: Interval) -> Rule:
 
 
 def _by_intervals(*op_types: str) -> Callable[[Callable[..., Sequence[int]]], Callable[..., Sequence[int]]]:
-    """Declare what gives numbers between whose extremes the results are, of the inputs' intervals."""
+    """Declare a function of the inputs' intervals; the node's results are between the extremes of its numbers."""
 
     def declare(combine: Callable[..., Sequence[int]]) -> Callable[..., Sequence[int]]:
         @rule(*op_types)

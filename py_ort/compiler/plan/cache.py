@@ -187,7 +187,7 @@ class PlanCache:
         return thread
 
     def flush(self) -> None:
-        """Wait until all that was to be stored is stored."""
+        """Wait until all plans are written."""
         for writer in self._writers:
             writer.join()
 
@@ -215,7 +215,7 @@ class PlanCache:
             try:
                 stat = path.lstat()
             except OSError:
-                continue  # another process was quicker
+                continue  # another process removed the file
             found.append(CacheEntry(path, stat.st_size, stat.st_mtime))
         return sorted(found, key=lambda entry: -entry.used)
 

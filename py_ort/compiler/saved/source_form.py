@@ -108,7 +108,7 @@ def _note_shape(value: ir.Value, found: ir.Value) -> None:
 
 
 def _computed(model: ir.Model, values: list[ir.Value]) -> list[ir.Value]:
-    """Return each of a graph's values as it is in a copy of the model that was folded."""
+    """Return for each value of a graph its counterpart in a folded copy of the model."""
     places = {value: place for place, value in enumerate(output for node in model.graph for output in node.outputs)}
     copy = model.clone()
     copies = [output for node in copy.graph for output in node.outputs]

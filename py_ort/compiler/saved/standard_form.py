@@ -231,7 +231,7 @@ class StandardForm(OnnxWriter):
         return self.emit(proto, "Mul", [x, self.emit(proto, "Sigmoid", [scaled])])
 
     def give(self, proto: onnx.GraphProto, node: ir.Node, result: str) -> None:
-        """Let `result`, made last, be the node's output."""
+        """Rename `result`, the output of the node appended last, to the name of `node`'s output."""
         made = proto.node[-1]
         assert made.output[0] == result
         made.output[0] = self.name(node.outputs[0])

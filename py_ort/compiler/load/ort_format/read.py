@@ -11,7 +11,7 @@ from py_ort.compiler.load.ort_format.graph import write_graph
 from py_ort.compiler.load.ort_format.tables import Damaged
 from py_ort.exceptions import InvalidProtobuf, NotImplemented
 
-#: Versions of the format: from 1.4 of onnxruntime on. They differ in what is said of kernels, and in more dtypes.
+#: Versions of the format, since onnxruntime 1.4. They differ in the description of kernels, and in the list of dtypes.
 _VERSIONS = ("1", "2", "3", "4", "5", "6")
 _ERRORS = (Damaged, IndexError, OverflowError, RecursionError, TypeError, ValueError, struct.error)
 

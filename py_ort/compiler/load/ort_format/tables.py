@@ -160,7 +160,7 @@ def tables(number: int, kind: Callable[[], type[T]]) -> Field[list[T]]:
 
 
 def raws(number: int) -> Field[list[bytes]]:
-    """Declare a list of strings of bytes."""
+    """Declare a field that is a list of bytes objects."""
     return Field(number, _items(Table.bytes_at), [])
 
 

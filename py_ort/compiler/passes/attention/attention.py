@@ -230,10 +230,10 @@ def _unstacked(value: ir.Value | None) -> ir.Value | None:
 
 
 class _Attend:
-    """Attention of queries [batch, heads, positions, size] over keys and values, wherever they lie."""
+    """Attention of queries [batch, heads, positions, size] over keys and values; builds the node in the best form."""
 
     def __init__(self, build: Builder, query: ir.Value, key: Kept, value: Kept, *, join: bool = True) -> None:
-        """Decide which form: with what was kept of earlier runs (unless not `join`), and in rows, or by head."""
+        """Choose the form: with or without the KV cache (never with it unless `join`), and in rows or by head."""
         self.build = build
         self.query, self.key, self.value = query, key, value
         self.joined = (

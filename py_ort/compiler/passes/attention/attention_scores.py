@@ -213,12 +213,12 @@ class Masking:
 def combined_masks(
     build: Builder, masks: list[Mask], past: Any, floor: float | None = None, running: bool = False
 ) -> Masking:
-    """Combine the masks of scores: one becomes causality if it hides the keys behind `past` and a query's own.
+    """Combine the masks of scores; a mask that hides the keys after each query's own position becomes `causal`.
 
-    With `running`, how many come before them may be what a run computes.
+    `past` keys come before the first query's own. With `running`, a run may compute their number.
 
-    Where a row may have no key at all, the number that masks decides: only -∞ is the same as causality then, unless a
-    later mask writes another number over it.
+    Several masks together may hide all keys of a row, and the number that they fill in then decides the result. Of
+    several masks, only one that fills in -∞ becomes `causal`, and only if no later mask writes another number over it.
     """
     made = Masking()
     last = max((i for i, m in enumerate(masks) if m.shown is not None and m.fill != -np.inf), default=-1)
@@ -235,7 +235,7 @@ def combined_masks(
 
 
 def _combine(build: Builder, made: Masking, mask: Mask) -> None:
-    """Put a mask on those before it."""
+    """Combine a mask with the masks before it."""
     value = mask.value
     if mask.heads is not None:  # [batch * heads, queries, keys] as [batch, heads, queries, keys]
         target = build.op("Concat", [-1, mask.heads], build.op("Shape", value, start=1, end=3), axis=0)

@@ -66,7 +66,7 @@ def _slice(node: ir.Node, value: ir.Value) -> Part | None:
 
 
 def _bounds(node: ir.Node) -> tuple[int, int, int, int] | None:
-    """Start, end, step and axis of a Slice along one axis."""
+    """Return start, end, step and axis of a Slice along one axis; None for any other."""
     given = [ints(v) for v in node.inputs[1:]]
     count = rank(node.inputs[0])
     if len(given) < 3 or any(g is None or len(g) != 1 for g in given) or count is None:

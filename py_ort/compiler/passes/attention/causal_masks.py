@@ -1,9 +1,9 @@
-"""Proves of a mask that each query sees the keys up to its own position, and only those.
+"""Proves that a mask is causal: each query sees the keys up to its own position, and no others.
 
-A mask is known by its offset: query i sees key j when j <= i + offset. Offsets are numbers, sums of sizes (which must
-equal the past's), or what a run computes (`Running`), as the first free place of a cache of fixed length is: then the
-operator takes how many keys count (`nonpad_kv_seqlen`), and no mask. One mask of several becomes causality only if it
-masks with -∞: else rows without any key would differ.
+A causal mask has an offset: query i sees key j if j <= i + offset. An offset is a number, a sum of sizes (which must
+equal the past's), or computed by a run (`Running`), such as the first free place in a cache of fixed length. In the
+last case the operator receives the number of valid keys (`nonpad_kv_seqlen`) instead of a mask. One mask of several
+becomes causal only if it masks with -∞; with another number, rows without any key would differ.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the heads of queries, keys and values lie: traced back through transposes, reshapes, splits and slices."""
+"""Finds the tensor that contains the heads of queries, keys or values, through transposes, reshapes, splits, slices."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from py_ort.ir.builder import Builder
 from py_ort.ir.graph import array, attribute, dims, ints, rank, static_sizes
 from py_ort.ir.rules import Rules
 
-_FREE = 2  # the first axes of the tensor in which heads lie: batch and position
+_FREE = 2  # axes before those of the heads: batch and position
 
 
 @dataclass(frozen=True)
 class _Axis:
-    """One axis of a view: `stride` in elements, or, for batch and position, which axis of the root it is."""
+    """One axis of a view: `stride` in elements, or, for batch and position, `free`, the axis of the root."""
 
     size: Any
     stride: int = 0

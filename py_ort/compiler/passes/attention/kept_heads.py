@@ -1,4 +1,4 @@
-"""Keys or values as attention reads them: heads repeated for groups of queries, and what was kept of earlier runs."""
+"""Keys or values as attention reads them: heads repeated for groups of queries, KV caches joined with new rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SWAPPED = (0, 1, 3, 2)
 class Kept:
     """Keys or values [batch, heads, positions, size]; `transposed`: as [batch, heads, size, positions].
 
-    `joined` is the Concat that puts `new` behind `past`, where there is one.
+    `joined` is the Concat of `past` and `new`, if there is one.
     """
 
     value: ir.Value
@@ -31,19 +31,19 @@ class Kept:
 
     @property
     def count(self) -> Any:
-        """How many heads."""
+        """The number of heads."""
         return size_at(self.value, 1)
 
     def heads(self) -> Heads | None:
-        """Where the heads of all positions lie."""
+        """Return the places of the heads, for all positions."""
         return heads_of(self.value, SWAPPED if self.transposed else (0, 1, 2, 3))
 
     def new_heads(self) -> Heads | None:
-        """Where the heads of the new positions lie."""
+        """Return the places of the heads, for the new positions."""
         return heads_of(self.new)
 
     def plain(self, build: Builder) -> ir.Value:
-        """All positions as [batch, heads, positions, size]."""
+        """Return all positions as [batch, heads, positions, size]."""
         if not self.transposed:
             return self.value
         made: ir.Value = build.op("Transpose", self.value, perm=list(SWAPPED))
@@ -51,7 +51,7 @@ class Kept:
 
 
 def kept(value: ir.Value, user: ir.Node, transposed: bool) -> Kept:
-    """Look behind the transpose, the repetition and the Concat that make keys or values for `user`."""
+    """Follow keys or values of `user` back through their Transpose, repetition and Concat."""
     reader = user
     if transposed:
         transpose = made_by(value, "Transpose")
@@ -91,7 +91,7 @@ def _fits(past: ir.Value, new: ir.Value) -> bool:
 
 
 def unrepeated(value: ir.Value | None) -> list[ir.Node] | None:
-    """The nodes that repeat heads, from the end, each as often as the others.
+    """Return the nodes that repeat each head equally often, the last one first; None if there are none.
 
     [batch, heads, …] → [batch, heads, 1, …] → [batch, heads, times, …] → [batch, heads * times, …], or the first two
     axes in one.
@@ -117,7 +117,7 @@ def unrepeated(value: ir.Value | None) -> list[ir.Node] | None:
 
 
 def give_present(build: Builder, side: Kept, present: ir.Value, rows: Heads | None) -> None:
-    """Let the attention's output stand for what the Concat made. Who asks for its shape is told without it."""
+    """Replace the Concat by the attention's output `present`; Shape nodes that read it compute from its inputs."""
     join, new = side.joined, side.new
     assert join is not None and new is not None and side.past is not None
     joined = join.outputs[0]

@@ -35,7 +35,7 @@ class RotaryEmbedding(Pass):
     before = ("reshapes", "attention", "interleaved_heads")
 
     def __init__(self, target: Target) -> None:
-        """`target` tells which of the forms, ONNX's and com.microsoft's, the first provider has."""
+        """`target` decides between the forms of ONNX and com.microsoft, by the first provider's kernels."""
         self._target = target
         self._caches: dict[Any, ir.Value] = {}
 
@@ -188,7 +188,7 @@ def _place(cache: ir.Value, x: list[Any], half: int) -> tuple[tuple[int, int], b
 
 
 def _in_rows(build: Builder, source: ir.Value, axes: tuple[int, int], rotate: Any) -> ir.Value:
-    """Turn heads where they lie in rows [batch, positions, heads * size], else as [batch, heads, positions, size]."""
+    """Rotate heads in place in rows [batch, positions, heads * size], or else in [batch, heads, positions, size]."""
     known: list[Any] = dims(source) or []
     result: ir.Value
     if axes == _PLACES_FIRST:

@@ -1,4 +1,4 @@
-"""Attention with more axes than batch and heads → of four axes: those in between are heads too."""
+"""Attention with axes between batch and positions, such as heads and windows → one axis of heads."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def stacked_heads(softmax: ir.Node) -> bool:
         remove(node)
     nodes = [scores.product, *scores.nodes, softmax, last]
     build = Builder(last, origin=[name for node in nodes for name in origins(node)])
-    keys = swapped(scores.product.inputs[1])  # attention takes them as they were
+    keys = swapped(scores.product.inputs[1])  # attention expects keys that are not transposed
     transposed = _merged(build, keys or scores.product.inputs[1])
     if keys is not None:
         transposed = build.op("Transpose", transposed, perm=[0, 1, 3, 2])

@@ -31,7 +31,7 @@ _rule = Rules[Callable[[ir.Node], bool]]()
 
 
 class Identity(Pass):
-    """x op nothing → x."""
+    """Remove nodes that return their input unchanged."""
 
     def __init__(self, *, but: Collection[str] = ()) -> None:
         """`but`: operators to leave."""
@@ -79,7 +79,7 @@ def _data_input(node: ir.Node) -> int:
 
 
 def _true_mask(node: ir.Node) -> bool:
-    """A Dropout's mask is all true at inference: make it, when somebody reads it and its size is known."""
+    """Replace a Dropout's mask, which is all true at inference, by a constant, if its size is known."""
     if node.op_type != "Dropout":
         return False
     mask, known = node.outputs[1], static_sizes(dims(node.inputs[0]))

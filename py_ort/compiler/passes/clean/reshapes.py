@@ -13,7 +13,7 @@ from py_ort.ir.graph import array, attribute, dims, origins, permutation, set_at
 from py_ort.ir.operators import op_types
 from py_ort.ir.shape_data import known, shape_data
 
-#: In a Reshape's meta: its shape is that of other tensors, and a run fails where its input has not as many elements.
+#: Key in a Reshape's meta: its shape comes from other tensors, and a run fails if the input has another element count.
 EXACT = "exact"
 
 
@@ -32,7 +32,7 @@ def reshapes(node: ir.Node) -> bool:
 
 @reshapes.also(*op_types("view"))
 def _views(node: ir.Node) -> int:
-    """Merge a node with those before it; return how many."""
+    """Merge a node with the views before it; return the number of merged views."""
     count, merged = 0, None if node.op_type == "Identity" else node
     while merged is not None and (merged := _merged(merged)) is not None:
         count += 1
@@ -40,7 +40,7 @@ def _views(node: ir.Node) -> int:
 
 
 def _merged(node: ir.Node) -> ir.Node | None:
-    """Skip the first of two, when the second says its result without looking at the first's; return the second."""
+    """Replace a node and the view before it by one Reshape, if the final shape is known; return the Reshape."""
     before = made_by(node.inputs[0], *op_types("view"))
     if before is None or before.inputs[0] is None or before.inputs[0].const_value is not None:
         return None
@@ -56,7 +56,7 @@ def _merged(node: ir.Node) -> ir.Node | None:
 
 
 def _shape_of(node: ir.Node) -> list[int] | None:
-    """The result's shape with at most one -1 and no 0 that copies; None when that cannot be said."""
+    """Return the output's shape for a Reshape, with at most one -1 and no 0; None if more sizes are unknown."""
     found = dims(node.outputs[0])
     if found is None or any(d == 0 for d in found):
         return None
@@ -67,13 +67,13 @@ def _shape_of(node: ir.Node) -> list[int] | None:
 
 
 def _shape_from(source: ir.Value, output: ir.Value) -> list[int] | None:
-    """The result's shape with zeros for sizes that are unknown, and the source's at the same place."""
+    """Return the output's shape for a Reshape of `source`: 0 for unknown sizes that the source has at the same axis."""
     found = dims(output)
     return None if found is None else reshape_target(found, dims(source))
 
 
 def _may_copy(node: ir.Node) -> bool:
-    """Return True if a computed size may be 0, so that another one is copied in its place, and -1 stands for the 0."""
+    """Return True if a computed size may be 0: the Reshape then copies the source's size, and its -1 is the true 0."""
     asked = None if node.op_type != "Reshape" or attribute(node, "allowzero", 0) else shape_data(node.inputs[1])
     source = dims(node.inputs[0])
     if asked is None or source is None or -1 not in [d for d in asked if isinstance(d, int)]:

@@ -27,9 +27,9 @@ _TYPES = {
     ir.DataType.INT4: (4, 8),
     ir.DataType.UINT4: (4, 0),
 }
-#: Fewer elements are quicker as floats, and few bytes either way.
+#: Least number of elements; smaller weights are faster as floats, and small in any form.
 _WORTH = 1 << 18
-#: Where the left operand is rounded to integers, which devices may multiply as they are.
+#: The same if the left operand is rounded to integers, which some devices multiply directly.
 _WORTH_ROUNDED = 1 << 12
 #: Elements with one scale, where a whole column has one.
 _BLOCK = 128

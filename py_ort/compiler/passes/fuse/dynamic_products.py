@@ -26,7 +26,7 @@ from py_ort.schema.dialect import DYNAMIC_FAKE_QUANTIZE
 
 @rewrite("MatMulInteger", "ConvInteger", after=("identity",), before=("folding",))
 def dynamic_products(node: ir.Node, target: Target) -> bool:
-    """Take each product of integers whose sums only become floats."""
+    """Fuse a product of integers with the conversion of its sums, if its sums are read as floats only."""
     if target.has(MICROSOFT, "MatMulIntegerToFloat") is True:
         return node.op_type == "MatMulInteger" and _fuse(node)
     return target.has(INTERNAL, DYNAMIC_FAKE_QUANTIZE) is True and _as_floats(node)
@@ -133,7 +133,7 @@ _B_ZERO, _MATRIX = 3, 2
 
 
 def _columns(node: ir.Node) -> int | None:
-    """How many the right operand has; None where it is no matrix of known size, or the left one is a vector."""
+    """Return the number of the right operand's columns; None if it is no matrix of known size, or the left a vector."""
     known = dims(node.inputs[1])
     if known is None or len(known) != 2 or not isinstance(known[1], int) or (rank(node.inputs[0]) or 0) < 2:
         return None

@@ -44,7 +44,7 @@ def gates(node: ir.Node) -> bool:
 
 
 def _raised(build: Builder, gate: ir.Value, product: ir.Node) -> ir.Value:
-    """The gate plus one. HardSigmoid(v) + 1 is Clip(alpha v + beta + 1, 1, 2), which a convolution takes in whole."""
+    """Return gate + 1. HardSigmoid(v) + 1 is Clip(alpha v + beta + 1, 1, 2), which convolutions can fuse."""
     dtype = (gate.dtype or ir.DataType.FLOAT).numpy()
     sigmoid = made_by(gate, "HardSigmoid")
     if sigmoid is None or not only_for(gate, product) or made_by(sigmoid.inputs[0], "Conv", "Gemm") is None:

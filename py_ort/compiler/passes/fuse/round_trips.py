@@ -124,7 +124,7 @@ def _undoes(node: ir.Node, made: Quantization) -> bool:
 
 
 def _into_concat(node: ir.Node) -> bool:
-    """Round what is joined where it is made, which it is already, if in other steps."""
+    """Move a rounding from a Concat's output to its inputs, if each is already rounded, perhaps in other steps."""
     value = node.inputs[0]
     concat = None if value is None else value.producer()
     if value is None or concat is None or (concat.domain, concat.op_type) != ("", "Concat"):
@@ -140,7 +140,7 @@ def _into_concat(node: ir.Node) -> bool:
 
 
 def _repeated(node: ir.Node) -> bool:
-    """Take out a rounding of what was rounded so already, and only moved, picked or joined since."""
+    """Remove a rounding of values that are rounded alike already, and were only moved, picked or joined since."""
     if rounding_of(node.inputs[0]) != rounding_by(node):
         return False
     assert node.inputs[0] is not None

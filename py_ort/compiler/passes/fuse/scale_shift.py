@@ -47,9 +47,9 @@ def _is_window_behind(value: ir.Value, depth: int = _FAR) -> bool:
 
 @rewrite("Add", repeat=True, after=("conv_affine",))  # which takes the Adds that follow a convolution
 def scale_shift(add: ir.Node) -> bool:
-    """Make a Conv, with as many groups as channels, of an Add of constants that a Mul by constants precedes.
+    """Replace x * constant + constant by a depthwise 1x1 Conv, if x comes from a window or goes to one.
 
-    It may make another image that of a window.
+    The new Conv is a window, too, so its neighbors may be replaced in the next round.
     """
     found = split_mul_add(add)
     if found is None:

@@ -24,11 +24,11 @@ from py_ort.ir.epilogue import has_epilogue
 from py_ort.ir.graph import array, attribute, attributes_of, dims, input_at, origins
 from py_ort.ir.operators import MICROSOFT
 
-_MOST = 1 << 25  # bytes of each one's weights of few bits: larger ones stay in their file
+_MOST = 1 << 25  # bytes of a product's weights of few bits; larger weights stay in their file
 
 
 def projection(value: ir.Value | None, reader: ir.Node) -> ir.Node | None:
-    """Return the product by constant weights that makes a value, and that for `reader` alone."""
+    """Return the product by constant weights that makes a value, for `reader` alone; or None."""
     product = made_by(value, "MatMul")
     if product is None or not _is_for(product, reader) or has_epilogue(product):
         return None
@@ -39,34 +39,35 @@ def projection(value: ir.Value | None, reader: ir.Node) -> ir.Node | None:
 
 
 def block_projection(value: ir.Value | None, reader: ir.Node) -> ir.Node | None:
-    """The same of weights of few bits."""
+    """Return the product by constant weights of few bits that makes a value, for `reader` alone; or None."""
     product = block_product(value)
     return product if product is not None and is_plain(product) and _is_for(product, reader) else None
 
 
 def _is_for(product: ir.Node, reader: ir.Node) -> bool:
-    """Return True if one node of its graph alone reads what a product gives, once."""
+    """Return True if `reader` is the only node that reads the product's output, and reads it once."""
     value = product.outputs[0]
     return only_for(value, reader) and sum(v is value for v in reader.inputs) == 1
 
 
 def first_of(products: Sequence[ir.Node]) -> ir.Node:
-    """Return that which stands before the others in their graph."""
+    """Return the product that comes first in the graph."""
     graph = products[0].graph
     assert graph is not None
     return next(node for node in graph if node in products)
 
 
 def side_by_side(products: Sequence[ir.Node], anchor: ir.Node, **more: str) -> ir.Value | None:
-    """Make one product, before `anchor`, of several of one operand that are of no use then.
+    """Compute several products of one operand as one, inserted before `anchor`; the given products are unused then.
 
     Args:
         products: All as `projection`, or all as `block_projection` finds them.
-        anchor: Where the product stands.
-        more: Attributes that one with weights of few bits gets.
+        anchor: The node after the new product.
+        more: Further attributes of the new product, if its weights have few bits.
 
     Returns:
-        Its result, which has theirs side by side; None where they differ in more than their columns.
+        The new product's output: the given products' outputs side by side. None if the products differ in more than
+        their columns.
     """
     if any(product.inputs[0] is not products[0].inputs[0] or product.graph is not anchor.graph for product in products):
         return None
@@ -88,7 +89,7 @@ def _matrices(products: Sequence[ir.Node], anchor: ir.Node) -> ir.Value | None:
 
 
 def _bias(build: Builder, products: Sequence[ir.Node], widths: Sequence[int]) -> ir.Value | None:
-    """The vectors that are added, one behind the other; zeros where a product has none."""
+    """Return the biases in a row, with zeros for products without one; None if none has one."""
     biases = [array(input_at(product, 2)) for product in products]
     given = next((b for b in biases if b is not None), None)
     if given is None:
@@ -98,7 +99,7 @@ def _bias(build: Builder, products: Sequence[ir.Node], widths: Sequence[int]) ->
 
 
 def _names(product: ir.Node) -> list[str | None]:
-    """The names of its constants, the weights' first."""
+    """Return the names of a product's constants, the weights first."""
     return [value.name for value in product.inputs[1:] if value is not None]
 
 

@@ -49,7 +49,7 @@ def _take_made(node: ir.Node) -> bool:
 
 
 def _readers(maker: ir.Node) -> tuple[list[ir.Value], list[ir.Node]] | None:
-    """The values the integers are moved to, and the nodes that dequantize them; None if anything else reads them."""
+    """Return the values with the same integers, moved, and the nodes that dequantize them; None if others read them."""
     moved, readers = [maker.outputs[0]], list[ir.Node]()
     for value in moved:
         if value.is_graph_output():

@@ -155,7 +155,7 @@ def less_mean(value: ir.Value, axes: tuple[int, ...]) -> tuple[ir.Value, list[ir
 
 
 def _axes(node: ir.Node) -> tuple[int, ...] | None:
-    """The axes of a reduction that keeps them."""
+    """Return the axes of a reduction with keepdims; None without keepdims."""
     return reduced_axes(node) if attribute(node, "keepdims", 1) else None
 
 

@@ -1,8 +1,8 @@
-"""Convolutions of 8-bit integers are told so: in which steps their pixels are, and their weights.
+"""Marks convolutions whose pixels and weights, now floats, are dequantized 8-bit integers.
 
-Both are floats by then. A kernel with the feature "bytes" may multiply the integers themselves, where the device does:
-pixels are whole steps of `a_scale`, of which 0 is number `a_zero` of 256, and input 4 has the scales of the weights of
-each output, whose zero points are 0. Runs after placement, when roundings stand where they are computed.
+A kernel with the feature "bytes" may then multiply the integers themselves, if the device can. Pixels are whole steps
+of `a_scale`, and 0 is step `a_zero` of 256. Input 4 has the scales of the weights, one for each output channel; their
+zero points are 0. Runs after placement, when each rounding is at the place where it is computed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How large tensors of unknown sizes are, estimated: with the same numbers for the same symbols everywhere.
+"""Estimates of the sizes of tensors with symbolic dimensions.
 
-There are two numbers for each symbol, a small and a large one, and a decision is taken only where both agree: so a plan
-for any size joins what one for known sizes does.
+Each symbol has two numbers, a small and a large one, in all estimates. A pass acts only if both numbers lead to the
+same decision. So a plan for any size contains the same joins as a plan for known sizes.
 """
 
 from __future__ import annotations

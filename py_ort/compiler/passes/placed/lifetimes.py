@@ -1,4 +1,4 @@
-"""When tensors are alive, and how many bytes are at each node."""
+"""The nodes between which each tensor is alive, and the bytes that are alive at each node."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from py_ort.schema.dialect import INTO
 
 
 class _Held(NamedTuple):
-    """From the one node to the other, so many bytes; whether the estimate is of symbols only.
+    """The memory of a tensor, which is alive from node `begin` to node `end`.
 
-    Bytes come by `SYMBOLS`, twice: as far as they are known, then also where they depend on data.
+    `known` is False if the size depends on data. `size` has the bytes for each number of `SYMBOLS`, twice: the first
+    time 0 unless `known`, the second time estimated in any case.
     """
 
     begin: int
@@ -27,11 +28,11 @@ class _Held(NamedTuple):
 
 
 class Lifetimes:
-    """The tensors of a graph, for what makes several of them one: that one is there from the first to the last of them.
+    """The lifetimes of a graph's tensors, for passes that let several tensors share one buffer instead of a copy.
 
-    A tensor made early for what comes into it late may cost more than a copy, so never more than before may be alive at
-    the node where most is. Sizes that are symbols are estimated; those that depend on data too, but these weigh only
-    where it is about tensors of such sizes.
+    The buffer is alive from its first tensor to its last, which may cost more memory than the copy. A pass must
+    therefore not raise the peak, the bytes at the node where most are alive. Symbolic sizes are estimated. Sizes that
+    depend on data are estimated, too, but count only if the shared tensors have such sizes.
 
     Attributes:
         position: The place of each node in the graph's order.

@@ -33,7 +33,7 @@ _TYPES = ("dtype", "output_dtype")
 
 
 class WideHalves(Pass):
-    """A node alone keeps its types: it would gain nothing by two Casts around it."""
+    """Compute groups of nodes in float32. A single node keeps its types: two Casts cost more than they save."""
 
     def __init__(self, placed: dict[ir.Node, PlacedNode], target: Target) -> None:
         """Say where nodes run; `placed` gets the new Casts, too."""
