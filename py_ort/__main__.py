@@ -15,13 +15,17 @@ from py_ort.compat.at_start import VARIABLE, expect
 @click.command(
     name="python -m py_ort", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
 )
-@click.option("--providers", metavar="P,P", help="For every session, e.g. webgpu,wasm. Default: what it asks for.")
-@click.option("--browser", metavar="B", help="As for `py-ort run`.")
-@click.option("-m", "as_module", is_flag=True, help="SCRIPT is the name of a module.")
+@click.option(
+    "--providers",
+    metavar="P,P",
+    help="Providers of every session, e.g. webgpu,wasm. Default: those that SCRIPT asks for.",
+)
+@click.option("--browser", metavar="B", help="The browser, as for `py-ort run`.")
+@click.option("-m", "as_module", is_flag=True, help="SCRIPT is the name of a module, as for `python -m`.")
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def main(providers: str | None, browser: str | None, as_module: bool, script: str, arguments: tuple[str, ...]) -> None:
-    """Run SCRIPT with its ARGUMENTS; `import onnxruntime` gives it py_ort, and so it does to processes it starts."""
+    """Run SCRIPT with its ARGUMENTS; `import onnxruntime` imports py_ort there, and in processes that it starts."""
     os.environ[VARIABLE] = providers or "1"
     if browser is not None:
         os.environ["PY_ORT_BROWSER"] = browser

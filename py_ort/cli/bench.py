@@ -1,4 +1,4 @@
-"""`py-ort bench`: how quick models are, here and on onnxruntime-web."""
+"""`py-ort bench`: times of models, also in onnxruntime-web."""
 
 from __future__ import annotations
 
@@ -47,53 +47,67 @@ def _against(context: click.Context, parameter: click.Parameter, given: tuple[st
 
 @click.command(short_help="Time MODELs, also in onnxruntime-web.")
 @click.argument("models", type=click.Path(path_type=Path, exists=True), nargs=-1, metavar="MODEL...")
-@click.option("--bridge", is_flag=True, help="Time the bridge between Python and the page instead, by bare transfers.")
+@click.option(
+    "--bridge",
+    is_flag=True,
+    help="Instead of models, time the bridge between Python and the page, by transfers without a model.",
+)
 @click.option(
     "--page",
     "in_page",
     is_flag=True,
-    help="Time static pages of .pyort files instead, as visitors do: from navigation to the first result.",
+    help="Time static pages instead, from navigation to the first result; MODELs are .pyort files.",
 )
 @click.option(
     "--decode",
     is_flag=True,
-    help="Time decoders with caches instead: the prompt, then word by word.",
+    help="Time decoders with KV caches instead: the prompt, then token by token.",
 )
 @click.option(
-    "--past", type=click.IntRange(1), default=512, show_default=True, help="With --decode: words of the prompt."
+    "--past", type=click.IntRange(1), default=512, show_default=True, help="With --decode: tokens of the prompt."
 )
 @click.option(
-    "--words", type=click.IntRange(1), default=32, show_default=True, help="With --decode: written behind it."
+    *("--tokens", "--words", "words"),
+    type=click.IntRange(1),
+    default=32,
+    show_default=True,
+    help="With --decode: tokens to generate after the prompt.",
 )
 @click.option(
     "--model",
     "source",
     type=click.Path(path_type=Path, exists=True),
     metavar="MODEL.onnx",
-    help="With --page: what onnxruntime-web gets. Default: the ONNX file of the same name beside the .pyort file.",
+    help="With --page: the model for onnxruntime-web. Default: the ONNX file beside the .pyort file, of the same name.",
 )
-@click.option("--visits", type=click.IntRange(1), default=3, show_default=True, help="Of a page, cold and then warm.")
+@click.option(
+    "--visits",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="With --page: visits of each page, with an empty browser cache and then again.",
+)
 @each_provider_option
 @engine_option
-@threads_option(1, "Of wasm, both engines.")
-@runs_option(10, "Steady runs; three more warm up.")
+@threads_option(1, "Threads of wasm, for all engines.")
+@runs_option(10, "Runs to time, after three to warm up.")
 @click.option(
     "--against",
     multiple=True,
     callback=_against,
     metavar="onnxruntime-web|FILE",
-    help="Time this engine too, in turn; or show the medians of earlier rows (of --json).",
+    help="Also time onnxruntime-web, in turn with py_ort; or show the medians of an earlier --json FILE.",
 )
 @click.option(
     "--quantize",
     multiple=True,
     type=click.Choice(["dynamic", "qdq"]),
-    help="Quantize MODELs by native onnxruntime, too, and time them beside the given ones; repeat it for both ways.",
+    help="Also time MODELs quantized by native onnxruntime in this way; repeat it for both ways.",
 )
 @input_options
 @kernels_option
 @json_option("the rows")
-@click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write the rows as a page.")
+@click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write the rows as an HTML page.")
 @browsers_options
 def bench(
     models: tuple[Path, ...],
@@ -117,7 +131,7 @@ def bench(
 ) -> None:
     """Time MODELs with random inputs, in each browser, on each provider.
 
-    The clock is the page's own, uploads and downloads included. A failure has a row with the reason.
+    The page measures the times, which include uploads and downloads. A failure has a row with the reason.
     """
     from py_ort.bench import failed, measure
     from py_ort.bench.benchmark_table import bridge_table, earlier_medians, page, table

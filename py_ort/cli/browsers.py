@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @click.command(short_help="List browsers and their capabilities.")
 @browser_options
-@click.option("--probe/--no-probe", default=True, help="Start each browser to see what it has.")
+@click.option("--probe/--no-probe", default=True, help="Start each browser to find out its capabilities.")
 @json_option("the browsers")
 @click.pass_context
 def browsers(context: click.Context, browser: BrowserOptions, probe: bool, json_file: Path | None) -> None:
-    """List the browsers found, or the one that --browser names; the first of each kind is the one that is used."""
+    """List the browsers found, or only --browser. Of several of one kind, py-ort uses the first."""
     from py_ort.browser import find
 
     chosen = context.get_parameter_source("browser") == click.core.ParameterSource.COMMANDLINE

@@ -26,15 +26,22 @@ _FILE, _INPUTS = 44, 32
 
 @click.command(short_help="Show or remove compiled plans.")
 @click.option("--clear", is_flag=True, help="Remove all plans, and all tables of tiles.")
-@click.option("--remove", multiple=True, metavar="KEY|MODEL", help="Remove one plan, or those of a model's file.")
-@click.option("--top", type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print; 0: all.")
+@click.option(
+    "--remove",
+    multiple=True,
+    metavar="KEY|MODEL",
+    help="Remove the plan with this key, or all plans of a model's file.",
+)
+@click.option(
+    "--top", type=click.IntRange(min=0), default=20, show_default=True, help="Number of plans to print; 0: all."
+)
 @json_option("all plans")
 def cache(clear: bool, remove: tuple[str, ...], top: int, json_file: Path | None) -> None:
-    """Show the plan cache, the plans used last first, and what `py-ort tune` measured, or remove plans.
+    """Show the cache of compiled plans, most recently used first, and the tables of `py-ort tune`; or remove plans.
 
-    PY_ORT_CACHE_DIR names its folder. PY_ORT_CACHE_MB limits its size (default: 4294 MB); the plans unused for longest
-    are removed. PY_ORT_CACHE=0 switches it off; the configuration entry "session.plan_cache" = "0" does so for one
-    session.
+    Variables: PY_ORT_CACHE_DIR is the cache's folder; PY_ORT_CACHE_MB limits its size (default: 4294), by removing the
+    least recently used plans; PY_ORT_CACHE=0 switches the cache off. For one session, the configuration entry
+    "session.plan_cache" = "0" does so.
     """
     from py_ort.compiler.plan.cache import PlanCache
     from py_ort.runtime.tile_tables import TileTables

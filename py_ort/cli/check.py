@@ -39,12 +39,16 @@ _WORDS = {
     "models", metavar="MODEL...", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
 )
 @provider_option
-@click.option("--no-fallback", is_flag=True, help="It will not run if the first provider lacks a node.")
+@click.option(
+    "--no-fallback", is_flag=True, help="Count a model as failing if the first provider has no kernel for a node."
+)
 @input_options
 @kernels_option
-@click.option("--all", "every", is_flag=True, help="List all operators, also those that simply run.")
+@click.option("--all", "every", is_flag=True, help="List all operators, also those without remarks.")
 @json_option("the result")
-@click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write a page: all models in one table.")
+@click.option(
+    "--html", "html_file", type=OutputFile(), metavar="FILE", help="Write an HTML page: all models in one table."
+)
 def check(
     models: tuple[Path, ...],
     providers: tuple[str, ...],

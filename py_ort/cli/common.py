@@ -47,11 +47,13 @@ def _provider_option(text: str) -> Callable[..., Any]:
     return click.option("--provider", "providers", multiple=True, callback=_known_providers, metavar="P", help=text)
 
 
-_PROVIDERS = f"Execution provider: {' or '.join(AVAILABLE)}"
+_PROVIDERS = f"Execution provider: {', '.join(AVAILABLE[:-1])} or {AVAILABLE[-1]}"
 provider_option = _provider_option(
-    f"{_PROVIDERS}; repeat it for several, best first. Default: {', then '.join(DEFAULT)}."
+    f"{_PROVIDERS}; repeat it for several, the preferred one first. Default: {', then '.join(DEFAULT)}."
 )
-each_provider_option = _provider_option(f"{_PROVIDERS}, with {CPU} behind it; repeat it to run on each of several.")
+each_provider_option = _provider_option(
+    f"{_PROVIDERS}; {CPU} runs the nodes that it lacks. Repeat it to run on each of several."
+)
 
 
 engine_option = click.option(
@@ -59,7 +61,7 @@ engine_option = click.option(
     "engines",
     multiple=True,
     type=click.Choice(ENGINES),
-    help="What runs the models; repeat it to see several side by side. Default: py_ort.",
+    help="The engine that runs the models; repeat it to compare several. Default: py_ort.",
 )
 
 
@@ -121,26 +123,36 @@ def _with_browsers(command: Callable[..., Any], several: bool) -> Callable[..., 
             nargs=2,
             type=click.Path(exists=True, dir_okay=False),
             metavar="FILE KEY",
-            help="For --host: TLS, without which browsers elsewhere have neither WebGPU nor threads.",
+            help="With --host: certificate and key for TLS; other machines need TLS for WebGPU and threads.",
         ),
-        click.option("--public-url", metavar="URL", help="For --host: what browsers elsewhere call it."),
+        click.option(
+            "--public-url",
+            metavar="URL",
+            help="With --host: the URL by which browsers reach this machine, if a proxy or tunnel changes it.",
+        ),
         click.option(
             "--port",
             type=click.IntRange(0, 65535),
             metavar="N",
-            help="For --host: its port, for a proxy's or a tunnel's sake. Default: any that is free.",
+            help="With --host: the port to listen on. Default: a free one.",
         ),
         click.option(
-            "--host", metavar="ADDRESS", help="Where browsers of other machines reach this one; 0.0.0.0: everywhere."
+            "--host",
+            metavar="ADDRESS",
+            help="Address to listen on for browsers of other machines; 0.0.0.0: all addresses.",
         ),
         click.option(
             "--launch-timeout",
             type=click.FloatRange(min=0, min_open=True),
             metavar="SECONDS",
-            help="How long to wait for a browser; with capture: for one to open the URL. Default: 60.",
+            help="Time to wait for the browser; with --browser capture, until one opens the URL. Default: 60.",
         ),
         click.option("--webgpu", type=click.Choice(WEBGPU), help="WebGPU on the GPU, on the CPU (software), or off."),
-        click.option("--launcher", type=click.Choice(LAUNCHERS), help="How the browser is started."),
+        click.option(
+            "--launcher",
+            type=click.Choice(LAUNCHERS),
+            help="Start the browser by Playwright, or as a plain process. Default: auto, whichever is available.",
+        ),
         click.option(
             "--browser",
             multiple=several,
@@ -179,7 +191,7 @@ class OutputFile(click.ParamType):
 
 def json_option(what: str) -> Callable[..., Any]:
     """Make --json FILE; the command gets `json_file`, for `write_json`."""
-    text = f"Write {what} as JSON; - for stdout, and nothing else there."
+    text = f"Write {what} as JSON; -: to stdout, without other output."
     return click.option("--json", "json_file", type=OutputFile(stdout=True), metavar="FILE", help=text)
 
 

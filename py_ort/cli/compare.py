@@ -34,12 +34,18 @@ _LARGEST = 10
 @click.argument("model", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @each_provider_option
 @engine_option
-@click.option("--tolerance", type=click.FloatRange(min=0), help="What passes, as a part of the value's largest number.")
-@click.option("--steps", type=click.IntRange(min=0), default=0, help="Largest difference of integers that passes.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0),
+    help="Largest error that passes, relative to the value's largest number.",
+)
+@click.option("--steps", type=click.IntRange(min=0), default=0, help="Largest difference that passes for integers.")
 @input_options
 @kernels_option
 @json_option("all values")
-@click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write a page: errors, and the graph.")
+@click.option(
+    "--html", "html_file", type=OutputFile(), metavar="FILE", help="Write an HTML page with the errors and the graph."
+)
 @browser_options
 def compare(
     model: Path,
@@ -54,7 +60,7 @@ def compare(
 ) -> None:
     """Compare every intermediate value of MODEL: show the first that differs, and the largest errors.
 
-    One --provider (default: webgpu) is compared with native onnxruntime, the first of two with the second; --engine
+    One --provider (default: webgpu) is compared with native onnxruntime; two are compared with each other; --engine
     likewise. Kernels of --kernels are compared with their reference=. Inputs without a file are random. The status is 1
     if something differs.
     """

@@ -23,27 +23,52 @@ if TYPE_CHECKING:
 @click.command("compile-server", short_help="Compile models for pages, as a service.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
-    *("--store", "objects"), default="", metavar="URL", help="Keep models here, too, for several servers: s3://…, …"
+    *("--store", "objects"),
+    default="",
+    metavar="URL",
+    help="Object store that several servers share, as well as FOLDER: s3://BUCKET/….",
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=8001, show_default=True, help="0: a free one.")
-@click.option("--host", default="127.0.0.1", metavar="ADDRESS", show_default=True, help="Address to listen on.")
-@click.option("--name", "names", multiple=True, metavar="HOST", help="A name it is called by, as its proxy sends it.")
 @click.option(
-    *("--cors", "origins"), multiple=True, callback=origin_list, metavar="ORIGIN", help="Let pages of this origin ask."
+    "--port", type=click.IntRange(0, 65535), default=8001, show_default=True, help="Port to listen on; 0: a free one."
+)
+@click.option("--host", default="127.0.0.1", metavar="ADDRESS", show_default=True, help="Address to listen on.")
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    metavar="HOST",
+    help="Host name of this server, as the proxy sends it; may be repeated.",
+)
+@click.option(
+    *("--cors", "origins"),
+    multiple=True,
+    callback=origin_list,
+    metavar="ORIGIN",
+    help="Allow pages of this origin to send requests.",
 )
 @click.option(
     *("--source", "sources"),
     multiple=True,
     callback=origin_list,
     metavar="ORIGIN",
-    help="Fetch models from this origin, and from no other. Redirects lead to origins, too.",
+    help="Fetch models from this origin only, also after redirects; may be repeated.",
 )
-@click.option("--private-sources", is_flag=True, help="Let names of sources have private addresses, as in an intranet.")
+@click.option("--private-sources", is_flag=True, help="Allow sources with private addresses, as in an intranet.")
 @provider_option
 @kernels_option
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Models compiled at once. Default: CPUs.")
 @click.option(
-    "--max-size", type=click.IntRange(min=1), default=2048, show_default=True, metavar="MIB", help="Of a model."
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of models compiled at once. Default: one for each CPU.",
+)
+@click.option(
+    "--max-size",
+    type=click.IntRange(min=1),
+    default=2048,
+    show_default=True,
+    metavar="MIB",
+    help="Largest size of a model.",
 )
 @click.option(
     *("--timeout", "seconds"),
@@ -51,12 +76,24 @@ if TYPE_CHECKING:
     default=600,
     show_default=True,
     metavar="SECONDS",
-    help="For a model to arrive, and to compile.",
+    help="Longest time to fetch a model, and to compile it.",
 )
 @click.option(
-    "--memory", type=click.IntRange(min=256), default=8192, show_default=True, metavar="MIB", help="Of a process."
+    "--memory",
+    type=click.IntRange(min=256),
+    default=8192,
+    show_default=True,
+    metavar="MIB",
+    help="Memory limit of a process.",
 )
-@click.option("--keep", type=click.IntRange(min=1), default=51200, show_default=True, metavar="MIB", help="Of FOLDER.")
+@click.option(
+    "--keep",
+    type=click.IntRange(min=1),
+    default=51200,
+    show_default=True,
+    metavar="MIB",
+    help="Largest size of FOLDER.",
+)
 @click.pass_context
 def compile_server(
     context: click.Context,
@@ -75,11 +112,11 @@ def compile_server(
     memory: int,
     keep: int,
 ) -> None:
-    """Compile models for pages, which name this server in env.compiler, and keep them in FOLDER.
+    """Compile models on request, for pages that name this server in env.compiler, and keep them in FOLDER.
 
-    GET /export?url=URL fetches an ONNX file and leads to its .pyort file; POST /export takes the bytes. Each model is
-    compiled once, in a process of its own. GET /health and GET /metrics say how the server is doing. Put it behind a
-    reverse proxy that has TLS.
+    GET /export?url=URL fetches an ONNX file, and redirects to the compiled .pyort file; POST /export accepts a model's
+    bytes. Each model is compiled once, in a separate process. GET /health and GET /metrics report on the server. Run it
+    behind a reverse proxy with TLS.
     """
     from py_ort.exporting import ExportOptions
     from py_ort.exporting.compile_process import Limits

@@ -42,27 +42,29 @@ def _expression(context: click.Context, parameter: click.Parameter, text: str) -
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @each_provider_option
 @engine_option
-@click.option("--no-fallback", is_flag=True, help="A node that the provider cannot run is a failure.")
+@click.option("--no-fallback", is_flag=True, help="Fail a case if the provider has no kernel for a node.")
 @click.option("--skip-missing", is_flag=True, help="Skip all cases if the browser lacks the provider.")
 @click.option(
     *("--filter", "pattern"),
     default="",
     callback=_expression,
     metavar="RE",
-    help="Only cases whose id contains this expression.",
+    help="Run only cases whose id matches this regular expression.",
 )
-@click.option("--sample", type=click.IntRange(1), default=1, metavar="N", help="Only one of N cases, by their names.")
+@click.option(
+    "--sample", type=click.IntRange(1), default=1, metavar="N", help="Run only one of N cases, always the same ones."
+)
 @click.option(
     "--jobs",
     type=click.IntRange(0, 64),
     default=0,
-    help="Processes, each with a browser; default: one per core. Captured browsers share one process.",
+    help="Number of processes, each with a browser. Default: one for each core; with --browser capture: one.",
 )
 @click.option(
     *("--remote", "remotes"),
     multiple=True,
     metavar="B",
-    help="Instead of --browser: one of several browsers elsewhere that share the cases; repeat it for each.",
+    help="Instead of --browser: a browser of another machine; repeat it for several, which then share the cases.",
 )
 @input_options
 @kernels_option
@@ -70,17 +72,17 @@ def _expression(context: click.Context, parameter: click.Parameter, text: str) -
     "--expectations",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="Known failures.",
+    help="A file of known failures.",
 )
 @click.option(
     *("--against", "earlier"),
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="Show what changed since these results (of --json).",
+    help="Show changes since an earlier --json FILE.",
 )
 @json_option("the results")
-@click.option("--junit", "junit_file", type=OutputFile(), metavar="FILE", help="Write them as JUnit XML.")
-@click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write them as a page.")
+@click.option("--junit", "junit_file", type=OutputFile(), metavar="FILE", help="Write the results as JUnit XML.")
+@click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write the results as an HTML page.")
 @browsers_options
 @click.pass_context
 def conformance(

@@ -39,29 +39,43 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, file_okay=False),
     default=".",
     metavar="DIR",
-    help="Folder to write to; made if need be. Default: the current one.",
+    help="Folder to write to. Default: the current one.",
 )
 @provider_option
 @export_options
 @kernels_option
-@click.option("--page", is_flag=True, help="Write DIR/index.html, too, a page that runs it, and what that needs.")
+@click.option(
+    "--page", is_flag=True, help="Also write a page that runs the model, DIR/index.html, and the files that it needs."
+)
 @click.option(
     "--runtime",
     type=click.Choice(["full", "minimal"]),
     default="full",
-    help="For --page: kernels in its scripts: all (the default), or those of the models in DIR only.",
+    help="With --page: scripts with all kernels (full, the default), or with those of the models in DIR (minimal).",
 )
 @click.option(
-    "--check", "checked", is_flag=True, help="Run it in each installed browser, against native onnxruntime, and report."
+    "--check",
+    "checked",
+    is_flag=True,
+    help="Run the exported model in each installed browser, and compare it with native onnxruntime.",
 )
-@click.option("--browser", "browsers", multiple=True, metavar="B", help="For --check: this one only; may be repeated.")
-@click.option("--tolerance", type=click.FloatRange(min=0), help="For --check: how far outputs may differ, relatively.")
+@click.option(
+    "--browser", "browsers", multiple=True, metavar="B", help="With --check: only in this browser; may be repeated."
+)
+@click.option("--tolerance", type=click.FloatRange(min=0), help="With --check: largest relative difference of outputs.")
 @click.option("--part-size", type=click.IntRange(min=1), metavar="MIB", help="Split the file into parts of this size.")
-@click.option("--keep-names", is_flag=True, help="Write NAME.onnx, so that a model keeps its URL.")
-@click.option("--update", is_flag=True, help="Skip a MODEL that is up to date in DIR, as is done with a folder.")
+@click.option(
+    "--keep-names", is_flag=True, help="Name the exported file NAME.onnx, so that URLs of the model need not change."
+)
+@click.option("--update", is_flag=True, help="Skip MODEL if its export in DIR is up to date; always on for a folder.")
 @json_option("the files, and the result of --check,")
-@click.option("--force", is_flag=True, help="Of a folder: export also what is up to date.")
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Of a folder: models at once. Default: CPUs.")
+@click.option("--force", is_flag=True, help="For a folder: export all models, even if they are up to date.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="For a folder: number of models exported at once. Default: one for each CPU.",
+)
 @click.pass_context
 def export(
     context: click.Context,
@@ -85,13 +99,13 @@ def export(
 ) -> None:
     """Write MODEL to DIR as NAME.pyort, which a page runs without Python.
 
-    The file has a plan for each provider, and the weights once. Default: webgpu, and wasm alone; with --kernels, which
-    wasm does not run, webgpu. Sessions open the file, too, so that tests run the file that is shipped.
+    The file has the weights, and two plans by default: one for webgpu and wasm, one for wasm alone (not with
+    --kernels, which wasm does not run). `InferenceSession` opens the file, too, so that tests run the file you ship.
 
     If MODEL is a script, such as transformers.web.js, the small ONNX models in it are exported; a page sets env.exports
     to DIR.
 
-    If MODEL is a folder, each .onnx file below it is exported, unless its export is up to date; DIR mirrors the folder.
+    If MODEL is a folder, each .onnx file below it is exported, unless its export is up to date. DIR mirrors it.
     """
     import py_ort
     from py_ort.testing.model_inputs import ModelInputs

@@ -176,7 +176,7 @@ def export_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     The command gets `dims`, `files`, and `shapes`, a list of shapes by name.
     """
-    text = "A plan more, for these shapes alone. A name that comes again begins the next one."
+    text = "Add a plan for these shapes alone; a NAME that is repeated begins the next plan."
     return _dim_option("dims")(_input_option("files")(_shape_option("shapes", _rounds, text)(command)))
 
 
@@ -194,7 +194,7 @@ def _dim_option(name: str) -> Callable[..., Any]:
         multiple=True,
         callback=_each("N=4", _number),
         metavar="NAME=NUMBER",
-        help="Size of a dimension that has a name; the model is compiled for it.",
+        help="Size of a named dimension; the model is compiled for this size.",
     )
 
 
@@ -204,14 +204,14 @@ def _input_option(name: str) -> Callable[..., Any]:
         multiple=True,
         callback=_each("x=x.npy", _contents),
         metavar="NAME=FILE",
-        help="Contents of an input: .npy, or .pb as in ONNX's test data.",
+        help="Contents of an input: a .npy file, or a .pb file as in ONNX's test data.",
     )
 
 
 def _shape_option(
     name: str,
     callback: Callable[..., Any],
-    text: str = "Shape of an input without a file; NAME= for a single number.",
+    text: str = "Shape of an input without --input; 'NAME=' is a scalar.",
 ) -> Callable[..., Any]:
     return click.option(*("--shape", name), multiple=True, callback=callback, metavar="NAME=1x3x224x224", help=text)
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Run user kernels again when they change.")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--once", is_flag=True, help="Run it once, and end with status 1 if it fails.")
-@click.option("--runs", default=5, show_default=True, help="Steady runs; their median is shown.")
+@click.option("--once", is_flag=True, help="Run the kernels once; the status is 1 if one fails.")
+@click.option("--runs", default=5, show_default=True, help="Runs to time; the median is shown.")
 @click.option("--tolerance", default=1e-3, show_default=True, help="Largest relative error against the reference.")
 @browser_options
 def kernel(file: Path, once: bool, runs: int, tolerance: float, browser: BrowserOptions) -> None:

@@ -22,12 +22,12 @@ _LEVELS = ("disabled", "basic", "extended", "layout", "all")
 @click.command(short_help="Show the changes of each compiler pass.")
 @click.argument("model", type=click.Path(path_type=Path))
 @provider_option
-@click.option("--level", type=click.Choice(_LEVELS), default="all", show_default=True, help="How far to optimize.")
+@click.option("--level", type=click.Choice(_LEVELS), default="all", show_default=True, help="Optimization level.")
 @input_options
 @kernels_option
 @click.option("--save", type=OutputFile(), metavar="FILE", help="Write the optimized graph as ONNX.")
 @json_option("the passes")
-@click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write a page that draws the graph.")
+@click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write an HTML page that draws the graph.")
 def passes(
     model: Path,
     providers: tuple[str, ...],

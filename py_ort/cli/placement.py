@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 @input_options
 @kernels_option
 @browser_options
-@click.option("--nodes", "each", is_flag=True, help="List every node.")
+@click.option("--nodes", "each", is_flag=True, help="List all nodes, not only the summary.")
 @json_option("all nodes")
-@click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write a page that draws the graph.")
+@click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write an HTML page that draws the graph.")
 def placement(
     model: Path,
     providers: tuple[str, ...],
@@ -44,7 +44,7 @@ def placement(
     json_file: Path | None,
     html_file: Path | None,
 ) -> None:
-    """Show which node of MODEL runs on which provider, and why."""
+    """Show the provider of each node of MODEL, with the reason."""
     from py_ort import SessionOptions
     from py_ort.runtime.placing import place
 

@@ -34,16 +34,28 @@ if TYPE_CHECKING:
 @click.command(short_help="Show which kernels take the time.")
 @click.argument("model", type=click.Path(path_type=Path))
 @provider_option
-@runs_option(10, "Runs that count; two more go before them.")
+@runs_option(10, "Runs to measure, after two to warm up.")
 @input_options
 @kernels_option
-@threads_option(0, "Of wasm; 0: as many as it takes by itself.")
+@threads_option(0, "Threads of wasm; 0: its own choice.")
 @click.option(
-    "--by", type=click.Choice(["kernel", "node"]), default="kernel", show_default=True, help="Rows of the table."
+    "--by",
+    type=click.Choice(["kernel", "node"]),
+    default="kernel",
+    show_default=True,
+    help="One row for each kernel, or for each node.",
 )
-@click.option("--top", type=click.IntRange(min=0), default=20, show_default=True, help="Kernels to print; 0: all.")
-@click.option("--trace", "trace_file", type=OutputFile(), metavar="FILE", help="Keep the Chrome trace.")
-@click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write a page with a flame chart.")
+@click.option(
+    "--top", type=click.IntRange(min=0), default=20, show_default=True, help="Number of rows to print; 0: all."
+)
+@click.option(
+    "--trace",
+    "trace_file",
+    type=OutputFile(),
+    metavar="FILE",
+    help="Also write the trace, for chrome://tracing or Perfetto.",
+)
+@click.option("--html", "html_file", type=OutputFile(), metavar="FILE", help="Write an HTML page with a flame chart.")
 @json_option("the kernels")
 @browser_options
 def profile(
@@ -61,8 +73,8 @@ def profile(
 ) -> None:
     """Run MODEL on random inputs and show which kernels take the time.
 
-    On a GPU with timestamps each run that counts follows a run without timestamps around kernels, which measures their
-    time together. The chart has all runs and the session's creation; the tables have the runs that count.
+    On a GPU with timestamps, a second run beside each measured one times all kernels together, as timestamps around
+    each kernel slow it down. The chart has all runs and the session's creation; the tables have the measured runs.
     """
     from py_ort.profiling.trace_report import gpu_words, kernel_table, page
 

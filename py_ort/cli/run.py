@@ -53,9 +53,9 @@ _TIMES = {"browser_ms": "browser", "create_ms": "create", "first_run_ms": "first
     "--output-dir",
     type=click.Path(path_type=Path),
     metavar="D",
-    help="Write each output there, as .npy; sequences and maps as .json.",
+    help="Write each output to this folder, as .npy; sequences and maps as .json.",
 )
-@runs_option(1, "Run so many times; times are those of the first and last.")
+@runs_option(1, "Number of runs; the times of the first and last are shown.")
 @json_option("outputs and times")
 def run(
     model: Path,

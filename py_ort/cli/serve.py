@@ -37,24 +37,26 @@ def origins(context: click.Context, parameter: click.Parameter, given: tuple[str
 
 @click.command(short_help="Serve a folder for the development of pages.")
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), default=".")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on; 0: a free one."
+)
 @click.option(
     "--host",
     default="127.0.0.1",
     metavar="ADDRESS",
-    help="Address to listen on: that of this machine in a network, or 0.0.0.0 for all. Its URL then has a token.",
+    help="Address to listen on, for devices in your network: the machine's own, or 0.0.0.0. The URL then has a token.",
 )
 @click.option(
     *("--cors", "origins"),
     multiple=True,
     callback=origins,
     metavar="ORIGIN",
-    help="Let pages of this origin fetch; may be repeated.",
+    help="Allow pages of this origin to fetch files; may be repeated.",
 )
 @provider_option
 @dim_option
 @kernels_option
-@click.option("--no-reload", is_flag=True, help="Leave the folder's pages as they are, when files change, too.")
+@click.option("--no-reload", is_flag=True, help="Do not reload open pages when a file changes.")
 @click.pass_context
 def serve(
     context: click.Context,
@@ -68,8 +70,8 @@ def serve(
 ) -> None:
     """Serve FOLDER (default: this one) for the development of pages, until Ctrl-C.
 
-    NAME.pyort is made of NAME.onnx when a page asks for it, or loads NAME.onnx; the runtime is /py_ort/py_ort.mjs.
-    Pages are cross-origin isolated, so that threads work, and loaded again when a file changes.
+    A page that loads NAME.pyort or NAME.onnx gets NAME.onnx, compiled. The runtime is /py_ort/py_ort.mjs. Pages are
+    cross-origin isolated, so that threads work, and reload when a file changes.
     """
     from py_ort.serving.server import DevServer, ServeOptions
 

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Measure the fastest tiles on this GPU.")
 @click.argument("model", type=click.Path(path_type=Path))
-@runs_option(10, "Runs that count, with each table of tiles; two more go before them.")
+@runs_option(10, "Runs to measure with each table of tiles, after two to warm up.")
 @click.option(
-    "--subgroup-matrix", is_flag=True, help="Open the GPU with subgroup matrices, and measure their tiles, too."
+    "--subgroup-matrix", is_flag=True, help="Also measure tiles of subgroup matrices, an experimental feature of GPUs."
 )
 @input_options
 @kernels_option

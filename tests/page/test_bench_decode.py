@@ -77,7 +77,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path):
 
 
 def test_a_row_for_each_way(py_ort_command, decoders):
-    arguments = ("--decode", "--webgpu", "software", "--past", 5, "--words", 3)
+    arguments = ("--decode", "--webgpu", "software", "--past", 5, "--tokens", 3)
     status, out, err = py_ort_command("bench", decoders["grouped"], *arguments, "--json", "-")
     rows = json.loads(out)
     assert status == 0, err
@@ -90,7 +90,7 @@ def test_a_row_for_each_way(py_ort_command, decoders):
     ]
     assert all(r["tokens_per_second"] > 0 and r["same_words"] == 4 for r in rows)
     table = py_ort_command("bench", decoders["grouped"], *arguments, "--provider", "wasm")[1]
-    assert "3 words past 5" in table and "4 of 4" in table
+    assert "3 tokens after a prompt of 5" in table and "4 of 4" in table
 
 
 def test_the_other_engine_keeps_its_caches(py_ort_command, decoders):

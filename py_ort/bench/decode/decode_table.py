@@ -9,13 +9,13 @@ from rich.table import Table
 from py_ort.bench.decode.measure import DecodeRow
 
 _TEXTS = ("model", "engine", "provider", "loop")
-_NUMBERS = ("create", "first prompt", "prompt", "step", "p90", "tokens/s", "ours / peer", "same words")
+_NUMBERS = ("create", "first prompt", "prompt", "step", "p90", "tokens/s", "ours / peer", "same tokens")
 
 
 def decode_table(rows: Sequence[DecodeRow]) -> Table:
     """Return the rows as a rich table; times in milliseconds."""
     adapters = ", ".join(dict.fromkeys(row.adapter for row in rows if row.adapter)) or "none"
-    lengths = ", ".join(dict.fromkeys(f"{row.words} words past {row.past}" for row in rows))
+    lengths = ", ".join(dict.fromkeys(f"{row.words} tokens after a prompt of {row.past}" for row in rows))
     out = Table(title=f"ms; {lengths}; adapter: {adapters}")
     for name in (*_TEXTS, *_NUMBERS):
         out.add_column(name, justify="left" if name in _TEXTS else "right", overflow="fold")

@@ -1,4 +1,4 @@
-"""Timing decoders: each engine takes the same prompt in and writes the same number of words."""
+"""Times decoders: each engine reads the same prompt, and generates the same number of tokens."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _WARM_UP = 4
 
 @dataclass
 class DecodeRow:
-    """One engine on one decoder. Times in milliseconds, of the second text; words by argmax.
+    """One engine on one decoder. Times in milliseconds, of the second text; tokens by argmax.
 
     Attributes:
         loop: Ours: "generate", the loop in the page, or a loop over `run_with_iobinding` in Python, whose caches are
-            written "in place" or "growing", new ones with each word. The other engine's loop is in the page.
-        past: Words of the prompt.
-        words: Written behind it.
+            written "in place" or "growing", new ones with each token. The other engine's loop is in the page.
+        past: Tokens of the prompt.
+        words: Number of tokens to generate.
         create_ms: From the model's file to a session.
-        first_prompt_ms: From the very first prompt to its first word: pipelines are made.
-        prompt_ms: From a prompt to its first word.
-        step_ms: The median of the words behind it; `p90_ms`: the 90th percentile. Of `generate`, by
+        first_prompt_ms: From the very first prompt to its first token, with pipelines to compile.
+        prompt_ms: From a prompt to its first token.
+        step_ms: The median of the generated tokens; `p90_ms`: the 90th percentile. Of `generate`, by
             when tokens arrive in Python.
-        tokens_per_second: Words by the time that all of them took.
-        same_words: How many words are those of the first engine, before the first that differs.
+        tokens_per_second: Generated tokens, divided by their total time.
+        same_words: Number of tokens equal to those of the first engine, before the first that differs.
         error: The reason for no times; "".
     """
 
@@ -85,8 +85,8 @@ def measure_decoder(
     Args:
         model: An ONNX file.
         provider: Its name.
-        past: Words of the prompt.
-        words: Written behind it.
+        past: Tokens of the prompt.
+        words: Number of tokens to generate.
         threads: Of wasm, all engines.
         against: Flavors of onnxruntime-web (see `py_ort.bench.peer.FLAVORS`).
         ours: True to time py_ort, too.
