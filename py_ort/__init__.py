@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from py_ort.runtime.available import set_global_thread_pool_sizes as set_global_thread_pool_sizes
     from py_ort.runtime.available import set_seed as set_seed
     from py_ort.runtime.available import unregister_execution_provider_library as unregister_execution_provider_library
+    from py_ort.runtime.inference_session import InferenceSession as InferenceSession
     from py_ort.runtime.jsep import JsepBackend as JsepBackend
     from py_ort.runtime.log_callback import set_default_logger_callback as set_default_logger_callback
     from py_ort.runtime.model_compiler import ModelCompiler as ModelCompiler
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from py_ort.runtime.options.session_options import ExecutionOrder as ExecutionOrder
     from py_ort.runtime.options.session_options import GraphOptimizationLevel as GraphOptimizationLevel
     from py_ort.runtime.options.session_options import SessionOptions as SessionOptions
-    from py_ort.runtime.session import InferenceSession as InferenceSession
     from py_ort.runtime.values.adapters import AdapterFormat as AdapterFormat
     from py_ort.runtime.values.adapters import LoraAdapter as LoraAdapter
     from py_ort.runtime.values.io_binding import IOBinding as IOBinding
@@ -71,7 +71,7 @@ _WHERE = {
     "ExecutionOrder": "runtime.options.session_options",
     "GraphOptimizationLevel": "runtime.options.session_options",
     "IOBinding": "runtime.values.io_binding",
-    "InferenceSession": "runtime.session",
+    "InferenceSession": "runtime.inference_session",
     "JsepBackend": "runtime.jsep",
     "LoraAdapter": "runtime.values.adapters",
     "ModelCompiler": "runtime.model_compiler",

@@ -21,8 +21,8 @@ from py_ort.exceptions import InvalidArgument, PyOrtError
 from py_ort.ir.onnx_calls import infer_model
 from py_ort.ir.onnx_process import Died, Refused
 from py_ort.providers import CPU, DEFAULT
+from py_ort.runtime.inference_session import InferenceSession
 from py_ort.runtime.probe import probe
-from py_ort.runtime.session import InferenceSession
 
 #: ONNX's device names, with the provider of each. Nodes without a kernel there run on the CPU.
 _PROVIDERS = {"CPU": CPU, "CUDA": DEFAULT[0]}

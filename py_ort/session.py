@@ -1,5 +1,5 @@
 """`InferenceSession`, where it has always been to import from."""
 
-from py_ort.runtime.session import InferenceSession
+from py_ort.runtime.inference_session import InferenceSession
 
 __all__ = ["InferenceSession"]

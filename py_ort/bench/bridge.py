@@ -15,7 +15,7 @@ from py_ort.bench.bare import Bare, bare
 from py_ort.browser.browser_options import BrowserOptions
 from py_ort.browser.loop import loop_thread
 from py_ort.providers import on_device
-from py_ort.runtime.session import InferenceSession
+from py_ort.runtime.inference_session import InferenceSession
 
 #: Bytes of the large tensors.
 SIZE = 64 << 20

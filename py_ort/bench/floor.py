@@ -17,8 +17,8 @@ from py_ort.browser.loop import loop_thread
 from py_ort.browser.pool import Lease
 from py_ort.exceptions import PyOrtError
 from py_ort.providers import CPU, FIRST_DEVICE
+from py_ort.runtime.inference_session import InferenceSession
 from py_ort.runtime.options import SessionOptions
-from py_ort.runtime.session import InferenceSession
 
 #: Rows and columns of the product that shows what the CPU can do.
 _PRODUCT = 768

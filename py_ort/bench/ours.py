@@ -13,8 +13,8 @@ from py_ort.browser.loop import loop_thread, soon
 from py_ort.browser.pool import pool
 from py_ort.providers import with_cpu
 from py_ort.providers.resolution import REQUIRE
+from py_ort.runtime.inference_session import InferenceSession
 from py_ort.runtime.options import SessionOptions
-from py_ort.runtime.session import InferenceSession
 
 
 class Engine(Protocol):

@@ -16,7 +16,7 @@ from py_ort.cli.inputs import Inputs, input_options
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from py_ort.compiler.verdict import OperatorVerdict, Verdict
+    from py_ort.compiler.model_report import ModelReport, OperatorReport
 
 #: Bytes that every WebGPU device takes in one binding.
 _BOUND = 128 << 20
@@ -64,27 +64,27 @@ def check(
     """
     with progress(quiet=not sys.stderr.isatty()) as report:
         from py_ort.compiler import CompileOptions
-        from py_ort.compiler.verdict import verdict
+        from py_ort.compiler.model_report import model_report
         from py_ort.providers import with_cpu
         from py_ort.providers.resolution import resolve
 
         names = with_cpu(*resolve(list(providers) or None).providers)
         named = _inputs(models, inputs) if inputs else {}
-        verdicts: dict[Path, Verdict] = {}
+        reports: dict[Path, ModelReport] = {}
         for number, model in enumerate(models):
             report("compiling", number, len(models) if len(models) > 1 else 0, model.name)
             shapes = {name: shape for name, shape in inputs.known_shapes().items() if name in named.get(model, ())}
             options = CompileOptions(
                 free_dimension_overrides=inputs.dims, input_shapes=shapes, disable_cpu_fallback=no_fallback
             )
-            verdicts[model] = verdict(model, names, options)
+            reports[model] = model_report(model, names, options)
     if html_file:
-        html_file.write_text(_page(verdicts, names), encoding="utf-8")
-    told = [{"model": str(model), **found.as_dict()} for model, found in verdicts.items()]
+        html_file.write_text(_page(reports, names), encoding="utf-8")
+    told = [{"model": str(model), **found.as_dict()} for model, found in reports.items()]
     if write_json(told[0] if len(told) == 1 else {"models": told}, json_file):
-        for model, found in verdicts.items():
+        for model, found in reports.items():
             _print(model, found, every)
-    sys.exit(not all(found.runs for found in verdicts.values()))
+    sys.exit(not all(found.runs for found in reports.values()))
 
 
 def _inputs(models: Sequence[Path], inputs: Inputs) -> dict[Path, set[str]]:
@@ -104,32 +104,32 @@ def _inputs(models: Sequence[Path], inputs: Inputs) -> dict[Path, set[str]]:
     return {model: {arg.name for arg in args} for model, args in found.items()}
 
 
-def _page(verdicts: dict[Path, Verdict], providers: list[str]) -> str:
+def _page(reports: dict[Path, ModelReport], providers: list[str]) -> str:
     """Return a page with a row for each model, and for each operator that needs a remark."""
     from py_ort.pages.template import render
 
     columns = ("model", "what", "nodes", "operator", "why", "which nodes")
     rows: list[tuple[bool, tuple[str, ...]]] = []
-    for model, found in verdicts.items():
+    for model, found in reports.items():
         told = "; ".join(f"{name}: {text}" for name, text in _facts(model, found) if name in _SIZES)
         rows.append((not found.runs, (model.name, _said(found), str(sum(found.counts.values()) or ""), "", told, "")))
         for each in found.operators:
             if each.standing in _WORDS:
                 count, operator, what, why, named = _cells(each)
                 rows.append((each.standing == "missing", (model.name, what, count, operator, why, named)))
-    run = sum(found.runs for found in verdicts.values())
-    facts = {"result": f"{run} of {len(verdicts)} models will run", "providers": ", ".join(providers)}
+    run = sum(found.runs for found in reports.values())
+    facts = {"result": f"{run} of {len(reports)} models will run", "providers": ", ".join(providers)}
     texts = [name for name in columns if name != "nodes"]
-    title = f"py-ort check {', '.join(model.name for model in verdicts)}"
+    title = f"py-ort check {', '.join(model.name for model in reports)}"
     return render("check", title, facts=facts, notes=[], columns=columns, texts=texts, table=rows)
 
 
-def _said(found: Verdict) -> str:
+def _said(found: ModelReport) -> str:
     on = ", ".join(name for name, count in found.counts.items() if count)
     return f"it will not run: {in_flags(found.error)}" if found.error else f"it will run{f' on {on}' if on else ''}"
 
 
-def _print(model: Path, found: Verdict, every: bool) -> None:
+def _print(model: Path, found: ModelReport, every: bool) -> None:
     for name, text in _facts(model, found):
         out.print(f"{name:<10} {text}", markup=False, soft_wrap=True)
     shown = [each for each in found.operators if every or each.standing in _WORDS]
@@ -138,7 +138,7 @@ def _print(model: Path, found: Verdict, every: bool) -> None:
     out.print(_said(found), markup=False, soft_wrap=True, style="red" if found.error else "green")
 
 
-def _facts(model: Path, found: Verdict) -> list[tuple[str, str]]:
+def _facts(model: Path, found: ModelReport) -> list[tuple[str, str]]:
     facts = [("model", str(model))]
     if found.opsets:
         opsets = ", ".join(f"{domain} {version}" for domain, version in found.opsets.items())
@@ -183,7 +183,7 @@ def _megabytes(size: int) -> str:
     return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size:,} bytes"
 
 
-def _table(rows: list[OperatorVerdict]) -> Table:
+def _table(rows: list[OperatorReport]) -> Table:
     from rich.table import Table
 
     table = Table("nodes", "operator", "what runs", "why", "which nodes", box=None, header_style="bold")
@@ -193,7 +193,7 @@ def _table(rows: list[OperatorVerdict]) -> Table:
     return table
 
 
-def _cells(row: OperatorVerdict) -> tuple[str, str, str, str, str]:
+def _cells(row: OperatorReport) -> tuple[str, str, str, str, str]:
     kernels = ", ".join(f"{kernel} on {provider}" for provider, kernel in row.becomes)
     what = ": ".join(filter(None, (_WORDS.get(row.standing, row.standing), kernels)))
     why = "; ".join(

@@ -17,9 +17,9 @@ from py_ort import exceptions
 from py_ort.browser.browser_options import BrowserOptions
 from py_ort.compat import native_names
 from py_ort.runtime.available import API_VERSION, of_browser
+from py_ort.runtime.inference_session import InferenceSession
 from py_ort.runtime.native.device import NativeDevice
-from py_ort.runtime.native.session import NativeSession
-from py_ort.runtime.session import InferenceSession
+from py_ort.runtime.native.native_session import NativeSession
 from py_ort.runtime.values.native_binding import NativeBinding
 
 #: The modules of onnxruntime that are ours. Its others (backend, quantization, transformers, tools, datasets) are

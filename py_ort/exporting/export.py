@@ -131,7 +131,7 @@ def export_model(
     from py_ort.compiler import compile_model
     from py_ort.compiler.load import load_model
     from py_ort.compiler.load.model_files import DATA_FOLDER_ENTRY
-    from py_ort.runtime.origin import Origin
+    from py_ort.runtime.session_model import Origin
 
     if part_size is not None and (part_size < ALIGNMENT or part_size % ALIGNMENT):
         raise InvalidArgument(f"part_size is a multiple of {ALIGNMENT} bytes, not {part_size}")

@@ -13,10 +13,10 @@ from py_ort.boundary import public
 from py_ort.browser.browser_options import BrowserOptions
 from py_ort.exceptions import WorkerEnded
 from py_ort.runtime.engine import EngineRequest
-from py_ort.runtime.opening import Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
 from py_ort.runtime.page_engine import PageEngine
 from py_ort.runtime.session_base import SessionBase
+from py_ort.runtime.session_creation import Providers
 from py_ort.runtime.values.ort_value import as_values
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from py_ort.log import SessionLog
 from py_ort.runtime.options import SessionOptions
-from py_ort.runtime.origin import check_source
+from py_ort.runtime.session_model import check_source
 
 if TYPE_CHECKING:
     from py_ort.browser.browser_options import BrowserOptions
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from py_ort.compiler.load import ModelMetadata
     from py_ort.profiling import Profile
     from py_ort.providers import Placement
-    from py_ort.runtime.opening import Progress, Providers
     from py_ort.runtime.options import RunOptions
-    from py_ort.runtime.origin import Origin, Source
+    from py_ort.runtime.session_creation import Progress, Providers
+    from py_ort.runtime.session_model import Origin, Source
 
 
 @dataclass

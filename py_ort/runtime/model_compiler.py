@@ -23,8 +23,8 @@ from py_ort.exceptions import Fail, InvalidArgument, WrongType
 from py_ort.providers import with_cpu
 from py_ort.providers.resolution import resolve
 from py_ort.runtime.options import GraphOptimizationLevel, SessionOptions
-from py_ort.runtime.origin import Origin
 from py_ort.runtime.planning import Planner
+from py_ort.runtime.session_model import Origin
 from py_ort.runtime.values.ort_value import OrtValue
 
 #: Numbers of onnxruntime's OrtCompileApiFlags.

@@ -11,8 +11,8 @@ from py_ort.exceptions import NotImplemented, PyOrtError
 from py_ort.log import SessionLog
 from py_ort.providers import PROVIDERS
 from py_ort.runtime.model_changes import ModelChanges
-from py_ort.runtime.origin import Origin
 from py_ort.runtime.planning import Planned
+from py_ort.runtime.session_model import Origin
 
 if TYPE_CHECKING:
     from py_ort.compiler import CompileOptions

@@ -25,11 +25,11 @@ from py_ort.runtime.engines import OURS
 from py_ort.runtime.generation.model_folder import decoder_file
 from py_ort.runtime.memory import memory_of
 from py_ort.runtime.opened import Opened
-from py_ort.runtime.opening import Progress, Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
-from py_ort.runtime.origin import Origin
 from py_ort.runtime.page_sessions import PageSessions
 from py_ort.runtime.run import Run, output_names
+from py_ort.runtime.session_creation import Progress, Providers
+from py_ort.runtime.session_model import Origin
 from py_ort.runtime.slow_steps import SlowSteps
 from py_ort.runtime.values.feeds import check_mapping
 from py_ort.runtime.values.ort_device import HEAP

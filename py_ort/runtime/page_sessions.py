@@ -13,9 +13,9 @@ from py_ort.exceptions import ConnectionLost, PyOrtError
 from py_ort.log import SessionLog
 from py_ort.runtime.model_changes import ModelChanges, changes_of
 from py_ort.runtime.opened import Opened
-from py_ort.runtime.opening import Opening, Progress, Providers
 from py_ort.runtime.options import SessionOptions
-from py_ort.runtime.origin import Origin
+from py_ort.runtime.session_creation import Progress, Providers, SessionCreation
+from py_ort.runtime.session_model import Origin
 from py_ort.runtime.slow_steps import SlowSteps
 
 
@@ -62,7 +62,7 @@ class PageSessions:
         progress: Progress | None = None,
     ) -> Opened:
         with nullcontext(progress) if progress else SlowSteps(self._log) as report:
-            return Opening(origin, self._options, providers, self.browser, report, self._log, changes).open()
+            return SessionCreation(origin, self._options, providers, self.browser, report, self._log, changes).open()
 
     def main(self) -> Opened:
         """Return the main session.

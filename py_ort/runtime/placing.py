@@ -10,9 +10,9 @@ from py_ort.browser.browser_options import BrowserOptions
 from py_ort.compiler.load.model_files import DATA_FOLDER_ENTRY
 from py_ort.log import SessionLog
 from py_ort.runtime.model_changes import changes_of
-from py_ort.runtime.opening import Opening, Progress, Providers
 from py_ort.runtime.options import SessionOptions
-from py_ort.runtime.origin import Origin
+from py_ort.runtime.session_creation import Progress, Providers, SessionCreation
+from py_ort.runtime.session_model import Origin
 
 if TYPE_CHECKING:
     from py_ort.providers import Placement
@@ -35,4 +35,4 @@ def place(
     origin = Origin(model, options.config_entries.get(DATA_FOLDER_ENTRY, ""))
     log = SessionLog(options.log_severity_level, options.logid)
     asked = (providers, provider_options)
-    return Opening(origin, options, asked, browser, progress, log, changes_of(options)).place()
+    return SessionCreation(origin, options, asked, browser, progress, log, changes_of(options)).place()

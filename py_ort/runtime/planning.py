@@ -15,7 +15,7 @@ from py_ort.compiler.plan.cached import CachedModel
 from py_ort.compiler.saved.target import SavedModel
 from py_ort.exceptions import InvalidGraph, NotImplemented, PyOrtError, Timeout
 from py_ort.runtime.model_changes import ModelChanges
-from py_ort.runtime.origin import Origin
+from py_ort.runtime.session_model import Origin
 from py_ort.uninterrupted import time_limit
 
 if TYPE_CHECKING:

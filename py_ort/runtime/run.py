@@ -29,7 +29,7 @@ from py_ort.wire.json_fields import RunInfo, Timed
 if TYPE_CHECKING:
     from py_ort.profiling.profile import RunTimes
     from py_ort.runtime.opened import Opened
-    from py_ort.runtime.opening import Progress
+    from py_ort.runtime.session_creation import Progress
     from py_ort.wire import Answer, ProgressReport
 
 T = TypeVar("T")

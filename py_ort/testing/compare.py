@@ -23,8 +23,8 @@ from py_ort.exceptions import BrowserNotFound, EPFail, NotImplemented, PyOrtErro
 from py_ort.providers import with_cpu
 from py_ort.providers.resolution import REQUIRE
 from py_ort.runtime.engines import OURS
+from py_ort.runtime.inference_session import InferenceSession
 from py_ort.runtime.options import SessionOptions
-from py_ort.runtime.session import InferenceSession
 from py_ort.testing.closeness import closeness
 from py_ort.testing.native_model import NativeModel
 

@@ -64,7 +64,7 @@ def _place(value: Value, found: Comparison) -> str:
 
 
 def _color(view: View, found: Comparison) -> None:
-    """Give nodes the verdict of their values: of several the worst."""
+    """Mark each node by the worst of its values."""
     for value in [*found.values, *([found.fused] if found.fused else [])]:
         index = view.makers.get(value.name)
         if index is None:

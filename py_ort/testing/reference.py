@@ -8,7 +8,7 @@ from typing import Any
 
 from py_ort.compiler.package.format import is_package
 from py_ort.exceptions import NotImplemented, PyOrtError
-from py_ort.runtime.session import InferenceSession
+from py_ort.runtime.inference_session import InferenceSession
 from py_ort.testing.closeness import closeness
 from py_ort.testing.model_inputs import ModelInputs
 from py_ort.testing.native_model import NativeModel

@@ -23,9 +23,9 @@ from py_ort.browser.pool import pool
 from py_ort.exceptions import EPFail, InvalidArgument, PyOrtError
 from py_ort.providers import DEFAULT, PROVIDERS, Placement, Provider, canonical_provider
 from py_ort.providers.resolution import REQUIRE, Wanted, resolve
+from py_ort.runtime.inference_session import InferenceSession
 from py_ort.runtime.options import SessionOptions
 from py_ort.runtime.page_runtime import PageRuntime
-from py_ort.runtime.session import InferenceSession
 from py_ort.runtime.values.ort_value import OrtValue
 from py_ort.testing.case import Case, DataSet, difference
 from py_ort.testing.results import FAILED, OURS, PASSED, SKIPPED, Outcome, Results

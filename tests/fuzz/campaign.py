@@ -13,8 +13,8 @@ import mutated_models
 import operator_graphs
 import wrong_operands
 from known import known
+from native_comparison import Judge, Trial
 from report import report
-from verdict import Judge, Trial
 
 KINDS = ("models", "graphs", "operands", "files")
 

@@ -16,11 +16,11 @@ from py_ort.exporting.runtime_files import copy_runtime
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "web/test"))
 
-#: The part that is damaged, and its model; see tests/page/javascript_strangers.mjs.
+#: The part that is damaged, and its model; see tests/page/javascript_damaged_files.mjs.
 DAMAGED = (("headers", "integer_products"), ("plans", "integer_products"), ("plans", "windows"))
 _AT_ONCE = 25
 _SCRIPT = """async ([kind, seeds, model, provider]) => {
-    const { mutants } = await import('./javascript_strangers.mjs');
+    const { mutants } = await import('./javascript_damaged_files.mjs');
     return mutants(kind, seeds, model, [provider]);
 }"""
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import onnx
 from mutations import mutated
-from verdict import Trial
+from native_comparison import Trial
 
 from py_ort.testing.sources.onnx_node import cases
 

@@ -11,9 +11,9 @@ from child import Child, ChildLost
 from drawn_operators import DRAWS, MIXED_DRAWS
 from drawn_operators.draft import Draft
 from motifs import MOTIFS
+from native_comparison import Trial
 from onnx import helper, numpy_helper
 from random_graphs import random_graph
-from verdict import Trial
 
 _KINDS = {"f": ("float32",), "i": ("int32", "int64"), "b": ("bool",), "q": ("uint8", "int8")}
 _MOST_ELEMENTS, _LARGEST = 4096, 1e3

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import onnx
+from native_comparison import Finding, Judge, Trial
 from shrinking import shrink
-from verdict import Finding, Judge, Trial
 
 #: The folder of models that show a fault.
 FOLDER = Path(os.environ.get("PY_ORT_FUZZ_FOLDER", Path(__file__).parents[2] / "build/fuzz"))

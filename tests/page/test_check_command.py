@@ -17,7 +17,7 @@ from shared_browser import BROWSER
 
 from py_ort import InferenceSession, SessionOptions
 from py_ort.compiler import CompileOptions
-from py_ort.compiler.verdict import Verdict, verdict
+from py_ort.compiler.model_report import ModelReport, model_report
 from py_ort.exceptions import NotImplemented, PyOrtError
 from py_ort.testing.sources import onnx_node
 
@@ -30,13 +30,15 @@ CASES = [case for case in onnx_node.cases() if zlib.crc32(case.id.encode()) % PA
 WAYS = {"webgpu": (("webgpu",), "0"), "wasm": (("wasm",), "0"), "alone": (("webgpu",), "1")}
 
 
-def judged(model: bytes, way: str) -> tuple[Verdict, str]:
+def judged(model: bytes, way: str) -> tuple[ModelReport, str]:
     """Return what is said of a model, and the error of the session, or ""."""
     providers, alone = WAYS[way]
     options = SessionOptions()
     options.add_session_config_entry("session.disable_cpu_ep_fallback", alone)
     options.log_severity_level = 4
-    said = verdict(model, list(dict.fromkeys([*providers, "wasm"])), CompileOptions(disable_cpu_fallback=alone == "1"))
+    said = model_report(
+        model, list(dict.fromkeys([*providers, "wasm"])), CompileOptions(disable_cpu_fallback=alone == "1")
+    )
     try:
         InferenceSession(model, options, list(providers), browser=BROWSER).close()
     except PyOrtError as e:
@@ -80,7 +82,7 @@ g (float[2,2] x) => (float[2,2] z) {
 
 def test_all_that_is_missing_is_listed():
     model = onnx.parser.parse_model(MISSING).SerializeToString()
-    said = verdict(model, ["webgpu", "wasm"])
+    said = model_report(model, ["webgpu", "wasm"])
     missing = {f"{each.domain}::{each.op_type}": each for each in said.operators}
     assert not said.runs
     assert {name: len(each.nodes) for name, each in missing.items()} == {

@@ -316,7 +316,7 @@ def test_a_failure_is_told_in_25_lines(failing):
     }.items():
         assert all(each in told[name] for each in words), told[name]
         assert len(told[name].splitlines()) <= 25 and "py_ort/" not in told[name], told[name]
-    assert "runtime/opening.py" in str(run(failing, *options, "-k", "missing", "--full-trace").stdout)
+    assert "runtime/session_creation.py" in str(run(failing, *options, "-k", "missing", "--full-trace").stdout)
 
 
 @pytest.mark.parametrize("spread", [(), ("-n", "2")], ids=["alone", "xdist"])

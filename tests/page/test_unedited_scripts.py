@@ -30,7 +30,7 @@ def _run(*arguments, **variables):
     return done.stdout + done.stderr if done.returncode else done.stdout
 
 
-OURS = "py_ort.runtime.session"
+OURS = "py_ort.runtime.inference_session"
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def script(tmp_path):
 def test_a_script_with_its_arguments(script, as_module):
     program = ("-m", "program") if as_module else (str(script),)
     said = _run("-m", "py_ort", "--providers", "wasm", *program, "--verbose", "-x", PYTHONPATH=_path(script.parent))
-    assert said == f"py_ort.runtime.session ['CPUExecutionProvider'] {Y} ['--verbose', '-x'] __main__\n"
+    assert said == f"py_ort.runtime.inference_session ['CPUExecutionProvider'] {Y} ['--verbose', '-x'] __main__\n"
 
 
 def test_a_script_that_is_not_there(tmp_path):
@@ -53,8 +53,8 @@ def test_a_script_that_is_not_there(tmp_path):
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("wasm", "py_ort.runtime.session"),
-        ("1", "py_ort.runtime.session"),
+        ("wasm", "py_ort.runtime.inference_session"),
+        ("1", "py_ort.runtime.inference_session"),
         ("0", onnxruntime.InferenceSession.__mro__[1].__module__),
     ],
 )
@@ -69,7 +69,7 @@ def test_the_variable_is_for_a_whole_process(script, tmp_path, value, expected):
 def test_a_search_for_it_is_no_import(script):
     """Libraries search first, to find out if they can import it."""
     script.write_text("import importlib.util; assert importlib.util.find_spec('onnxruntime')\n" + PROGRAM)
-    assert "py_ort.runtime.session" in _run("-m", "py_ort", "--providers", "wasm", str(script))
+    assert "py_ort.runtime.inference_session" in _run("-m", "py_ort", "--providers", "wasm", str(script))
 
 
 def _path(folder):

@@ -103,5 +103,5 @@ def test_no_circles(imports, folder):
 
 def test_a_circle_is_found(imports):
     changed = copy.deepcopy(imports)
-    changed.add_import(importer="py_ort.runtime.values.feeds", imported="py_ort.runtime.session")
+    changed.add_import(importer="py_ort.runtime.values.feeds", imported="py_ort.runtime.inference_session")
     assert changed.nominate_cycle_breakers("py_ort.runtime")

@@ -12,8 +12,8 @@ from py_ort.bench.decode.engine import Written
 from py_ort.browser.browser_options import BrowserOptions
 from py_ort.providers import PROVIDERS, on_device, with_cpu
 from py_ort.providers.resolution import REQUIRE
+from py_ort.runtime.inference_session import InferenceSession
 from py_ort.runtime.options import SessionOptions
-from py_ort.runtime.session import InferenceSession
 from py_ort.runtime.values.ort_device import HEAP
 from py_ort.runtime.values.ort_value import OrtValue
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from py_ort.compiler.load.model_files import open_file, shown
 from py_ort.exceptions import InvalidArgument
-from py_ort.runtime.origin import Source
+from py_ort.runtime.session_model import Source
 from py_ort.signal_handlers import from_handler
 from py_ort.wire.json_fields import DecoderNames
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from py_ort.exceptions import Fail, NotImplemented
 from py_ort.providers import PROVIDERS
 from py_ort.runtime.native.memory import OrtMemoryInfo, of_place
-from py_ort.runtime.native.session import DESCRIPTIONS, NativeSession
+from py_ort.runtime.native.native_session import DESCRIPTIONS, NativeSession
 from py_ort.runtime.session_base import SessionBase
 from py_ort.runtime.values.feeds import check_names
 from py_ort.runtime.values.native_names import result_of, with_names

@@ -19,9 +19,9 @@ from py_ort.providers import on_device
 from py_ort.providers.resolution import resolve
 from py_ort.runtime.engine import EngineRequest
 from py_ort.runtime.options import RunOptions, SessionOptions
-from py_ort.runtime.origin import Origin
 from py_ort.runtime.peer.package_files import FLAVORS, check_engine, flavor_of
 from py_ort.runtime.peer.worker import PeerWorker
+from py_ort.runtime.session_model import Origin
 from py_ort.runtime.values.feeds import check_mapping
 from py_ort.runtime.values.ort_value import OrtValue
 

@@ -20,8 +20,8 @@ from py_ort.exceptions import InvalidArgument, InvalidGraph, NoSuchFile, OutOfMe
 from py_ort.ir.external_tensor import ExternalTensor
 from py_ort.runtime.model_changes import ModelChanges
 from py_ort.runtime.options import SessionOptions
-from py_ort.runtime.origin import Origin
 from py_ort.runtime.planning import Planner
+from py_ort.runtime.session_model import Origin
 
 EVERYWHERE = [*PLACES, *MORE_PLACES]
 

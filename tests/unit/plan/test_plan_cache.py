@@ -26,8 +26,8 @@ from py_ort.compiler.load.digest import FileStamp, file_digest
 from py_ort.compiler.plan.cache import CacheEntry, PlanCache
 from py_ort.compiler.plan.cached import CachedModel
 from py_ort.exceptions import InvalidArgument
-from py_ort.runtime.origin import Origin
 from py_ort.runtime.planning import Planner
+from py_ort.runtime.session_model import Origin
 
 PROVIDERS = ["webgpu", "wasm"]
 
@@ -279,7 +279,7 @@ def test_two_processes_share_a_folder(tmp_path):
         from pathlib import Path
         from py_ort.compiler.plan.cache import PlanCache
         from py_ort.compiler.compile_options import CompileOptions
-        from py_ort.runtime.origin import Origin
+        from py_ort.runtime.session_model import Origin
         from py_ort.runtime.planning import Planner
         cache = PlanCache(Path(sys.argv[1]) / "plans")
         for n in range(6):

@@ -7,8 +7,8 @@ import small_models
 
 from py_ort.compiler.compile_options import CompileOptions
 from py_ort.compiler.plan.cache import PlanCache
-from py_ort.runtime.origin import Origin
 from py_ort.runtime.planning import Planner
+from py_ort.runtime.session_model import Origin
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from py_ort.compiler import compile_model
 from py_ort.compiler.compile_options import CompileOptions
 from py_ort.compiler.passes.clean import folding
 from py_ort.exceptions import InvalidGraph, NotImplemented, Timeout
-from py_ort.runtime.origin import Origin
 from py_ort.runtime.planning import Planner
+from py_ort.runtime.session_model import Origin
 
 LIMIT = 0.5
 

@@ -1,6 +1,6 @@
 #include "abi/error.h"
 
-#include "core/at_work.h"
+#include "core/running_kernel.h"
 #include "py_ort/abi.h"
 
 namespace py_ort {

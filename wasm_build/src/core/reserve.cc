@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "core/at_work.h"
+#include "core/running_kernel.h"
 
 namespace py_ort {
 namespace {

@@ -1,6 +1,6 @@
 #include "ep/cpu_kernels.h"
 
-#include "core/at_work.h"
+#include "core/running_kernel.h"
 
 namespace py_ort {
 namespace {

@@ -17,10 +17,10 @@ from py_ort.runtime.engine import EngineRequest
 from py_ort.runtime.engines import OURS
 from py_ort.runtime.keywords import Keywords
 from py_ort.runtime.native.session_names import NativeSessionNames
-from py_ort.runtime.opening import Providers
 from py_ort.runtime.options import RunOptions, SessionOptions
 from py_ort.runtime.page_engine import PageEngine
 from py_ort.runtime.run import in_thread
+from py_ort.runtime.session_creation import Providers
 from py_ort.runtime.values.io_binding import IOBinding
 from py_ort.runtime.values.ort_device import DEVICES, PROVIDER_OF, device_kind
 from py_ort.runtime.values.ort_value import OrtValue, as_values, make_value

@@ -28,10 +28,10 @@ from py_ort.runtime.compiling import compile_options
 from py_ort.runtime.model_changes import ModelChanges
 from py_ort.runtime.opened import Opened
 from py_ort.runtime.options import GraphOptimizationLevel, SessionOptions
-from py_ort.runtime.origin import Origin
 from py_ort.runtime.packaged import PackagedPlans
 from py_ort.runtime.page_share import PageShare
 from py_ort.runtime.planning import Planned, Planner
+from py_ort.runtime.session_model import Origin
 from py_ort.runtime.shape_plans import ENTRY as SHAPES_ENTRY
 from py_ort.runtime.shape_plans import ShapePlans, worthwhile
 from py_ort.runtime.tile_tables import tiles_for
@@ -52,7 +52,7 @@ _Create: TypeAlias = "Callable[[Planned], Loaded]"
 
 
 @dataclass
-class Opening:
+class SessionCreation:
     """All steps before the first run of a session; see `InferenceSession` for arguments and errors.
 
     Attributes:

@@ -10,8 +10,8 @@ from py_ort.compiler.load.model_files import DataFolder
 from py_ort.compiler.plan.cache import PlanCache
 from py_ort.exceptions import Fail, NoSuchFile
 from py_ort.runtime.model_changes import ModelChanges
-from py_ort.runtime.origin import Origin
 from py_ort.runtime.planning import Planner
+from py_ort.runtime.session_model import Origin
 
 VARIANT = ModelChanges(outputs=["y"])
 

@@ -1,4 +1,4 @@
-"""Will a model run? What its providers lack, what stands in, and what it takes, without a browser."""
+"""Reports, without a browser, whether a model will run: missing kernels and their substitutes, sizes and memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WIDE = (ir.DataType.INT64, ir.DataType.UINT64)
 
 
 @dataclass(frozen=True)
-class OperatorVerdict:
+class OperatorReport:
     """One operator of a model, in one way of running it.
 
     Attributes:
@@ -71,7 +71,7 @@ class LargestTensor:
 
 
 @dataclass
-class Verdict:
+class ModelReport:
     """A report on a model that needs no browser.
 
     Attributes:
@@ -97,7 +97,7 @@ class Verdict:
     outputs: list[NodeArg] = field(default_factory=list)
     open_dimensions: dict[str, list[str | int]] = field(default_factory=dict)
     open_values: int = 0
-    operators: list[OperatorVerdict] = field(default_factory=list)
+    operators: list[OperatorReport] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     weights: dict[str, int] = field(default_factory=dict)
     tensor_bytes: int | None = None
@@ -119,17 +119,17 @@ class Verdict:
 
 
 @typed_errors("checking the model", where=node_at_fault)
-def verdict(
+def model_report(
     model: str | os.PathLike[str] | bytes, providers: Sequence[str], options: CompileOptions | None = None
-) -> Verdict:
-    """Say whether a model will run.
+) -> ModelReport:
+    """Report whether a model will run.
 
     Args:
         model: Path or bytes of an ONNX file.
-        providers: Canonical names of those that may run nodes, best first.
-        options: As a session would compile it.
+        providers: Canonical names of the providers that may run nodes, best first.
+        options: Options of the compiler, as for a session.
     """
-    found = Verdict(tuple(providers), newest_opset=CANONICAL_OPSET)
+    found = ModelReport(tuple(providers), newest_opset=CANONICAL_OPSET)
     options = options or CompileOptions()
     try:
         loaded = load_model(model)
@@ -161,7 +161,7 @@ def verdict(
     return found
 
 
-def _lacking_memory(found: Verdict) -> str:
+def _lacking_memory(found: ModelReport) -> str:
     """Return why no page has the memory for a model; "" if some may have."""
     weights, largest = found.weights[CPU], found.largest
     if weights > _HEAP:
@@ -199,7 +199,7 @@ def _named(loaded: LoadedModel) -> dict[str, _Original]:
     return found
 
 
-def _note_open(found: Verdict) -> None:
+def _note_open(found: ModelReport) -> None:
     found.open_dimensions = {
         arg.name: [dim or axis for axis, dim in enumerate(arg.dims or ()) if not isinstance(dim, int)]
         for arg in found.inputs
@@ -207,13 +207,13 @@ def _note_open(found: Verdict) -> None:
     }
 
 
-def _standing(nodes: dict[str, _Original], compiled: CompiledModel) -> Iterator[OperatorVerdict]:
+def _standing(nodes: dict[str, _Original], compiled: CompiledModel) -> Iterator[OperatorReport]:
     finals: dict[str, list[PlacedNode]] = {}
     for placed in compiled.placement.nodes:
         for name in placed.origin:
             finals.setdefault(name, []).append(placed)
     first = compiled.placement.providers[0]
-    groups: dict[OperatorVerdict, list[str]] = {}
+    groups: dict[OperatorReport, list[str]] = {}
     for name, node in nodes.items():
         if node.op_type != "Constant" or node.domain:
             groups.setdefault(_one(node, finals.get(name, []), first), []).append(name)
@@ -221,7 +221,7 @@ def _standing(nodes: dict[str, _Original], compiled: CompiledModel) -> Iterator[
         yield replace(each, nodes=tuple(names))
 
 
-def _one(node: _Original, finals: Sequence[PlacedNode], first: str) -> OperatorVerdict:
+def _one(node: _Original, finals: Sequence[PlacedNode], first: str) -> OperatorReport:
     becomes = tuple(dict.fromkeys((final.provider, final.kernel) for final in finals))
     reasons = tuple(dict.fromkeys((final.kernel, final.reason) for final in finals if final.reason))
     known = schema(node.domain, node.op_type, CANONICAL_OPSET if not node.domain else 1)
@@ -237,14 +237,14 @@ def _one(node: _Original, finals: Sequence[PlacedNode], first: str) -> OperatorV
         standing = "function"
     else:
         standing = "rewritten"
-    return OperatorVerdict(node.op_type, node.domain, (), standing, becomes, reasons)
+    return OperatorReport(node.op_type, node.domain, (), standing, becomes, reasons)
 
 
-def _missing(missing: Iterable[MissingKernel]) -> Iterator[OperatorVerdict]:
-    groups: dict[OperatorVerdict, list[str]] = {}
+def _missing(missing: Iterable[MissingKernel]) -> Iterator[OperatorReport]:
+    groups: dict[OperatorReport, list[str]] = {}
     for each in missing:
         reasons = tuple(each.reasons.items()) or (("", "no provider knows it"),)
-        key = OperatorVerdict(each.op_type, each.domain, (), "missing", (), reasons, each.inputs)
+        key = OperatorReport(each.op_type, each.domain, (), "missing", (), reasons, each.inputs)
         groups.setdefault(key, []).append(each.node)
     for key, names in groups.items():
         yield replace(key, nodes=tuple(names))
