@@ -13,6 +13,7 @@ import sys
 import tarfile
 import tempfile
 import venv
+from datetime import date
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -62,10 +63,26 @@ def version() -> str:
     """Return the version, which must have a dated section in the changelog."""
     found = re.search(r'^__version__ = "(.+)"$', (ROOT / "py_ort/__init__.py").read_text("utf-8"), re.MULTILINE)
     assert found
-    changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    if not re.search(rf"^## \[{re.escape(found[1])}\] - \d{{4}}-\d\d-\d\d$", changes, re.MULTILINE):
-        sys.exit(f"release: CHANGELOG.md has no line `## [{found[1]}] - YYYY-MM-DD`")
+    if fault := changelog_fault((ROOT / "CHANGELOG.md").read_text("utf-8"), found[1], date.today()):
+        sys.exit(f"release: CHANGELOG.md {fault}")
     return found[1]
+
+
+def changelog_fault(changes: str, number: str, today: date) -> str:
+    """Return the fault of a changelog for the release of a version today, or ""."""
+    sections = dict(re.findall(r"^## (.*)\n((?:(?!## ).*\n)*)", changes, re.MULTILINE))
+    if re.search(r"^[-*] ", sections.get("Unreleased", ""), re.MULTILINE):
+        return f"has entries under Unreleased: move them below `## {number} - {today}`"
+    dates = [heading.removeprefix(f"{number} - ") for heading in sections if heading.startswith(f"{number} ")]
+    if not dates:
+        return f"has no line `## {number} - {today}`"
+    try:
+        dated = date.fromisoformat(dates[0])
+    except ValueError:
+        dated = date.max
+    if str(dated) != dates[0]:
+        return f"has {dates[0]!r} where `## {number} - YYYY-MM-DD` has a date"
+    return f"dates {number} in the future: {dated} is after {today}" if dated > today else ""
 
 
 def python_packages(number: str) -> list[Path]:

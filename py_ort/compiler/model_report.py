@@ -256,7 +256,7 @@ def _further(
     providers: Sequence[str],
     options: CompileOptions,
 ) -> Sequence[MissingKernel]:
-    """Return what else is missing, where operators that nobody knows came first: without these nodes."""
+    """Return missing kernels behind unknown operators: compiles the model again, without the nodes of those."""
     unknown = {(each.domain, each.op_type) for each in missing if not each.reasons}
     if not unknown:
         return ()

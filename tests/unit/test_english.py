@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from ci_programs import ci_program
 
-ROOT = Path(__file__).parents[2]
 LONG = "It has " + "word " * 40 + "here."
 
 
 @pytest.fixture(scope="module")
 def english():
-    sys.path.insert(0, str(ROOT / ".ci"))
-    try:
-        spec = importlib.util.spec_from_file_location("english", ROOT / ".ci/english.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(ROOT / ".ci"))
-    return module
+    return ci_program("english")
 
 
 @pytest.fixture

@@ -1,21 +1,18 @@
 """The check of the floors of web/src and of the core (.ci/floors.py), and circles in py_ort."""
 
 import copy
-import importlib.util
 from pathlib import Path
 
 import grimp
 import pytest
+from ci_programs import ci_program
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def floors():
-    spec = importlib.util.spec_from_file_location("floors", ROOT / ".ci/floors.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return ci_program("floors")
 
 
 SOUND = {
