@@ -1,6 +1,6 @@
 """Draws docs/*.png of the pages that the command line writes, in light and dark: run it when the pages look different.
 
-Arguments are names of pictures, if not all are wanted: profile graph bench matrix check models page.
+Arguments are names of pictures (`COMMANDS`, `SERVED`), if not all are wanted.
 """
 
 from __future__ import annotations
@@ -29,33 +29,37 @@ COLORS = 96
 SHAPE = ("--shape", "x=1x3x48x192")
 CASES = "text|test_(conv|resize_up|softmax_ex|gelu|layer_normalization_2d|maxpool_2d|gemm)"
 ENGINES = ("--engine", "py_ort", "--engine", "onnxruntime-web")
+CLI = "py_ort.cli"
 BOTH = ("--provider", "wasm", "--provider", "webgpu")
-#: The arguments of `py-ort` that write a page, and the page; pages of a server have none.
+#: The Python module and arguments that write a page, and the page; pages of a server have none.
 COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
-    "profile": (("profile", "model.onnx", *SHAPE, "--html", "profile.html"), "profile.html"),
-    "graph": (("placement", "model.onnx", "--html", "graph.html"), "graph.html"),
+    "profile": ((CLI, "profile", "model.onnx", *SHAPE, "--html", "profile.html"), "profile.html"),
+    "graph": ((CLI, "placement", "model.onnx", "--html", "graph.html"), "graph.html"),
     "bench": (
-        ("bench", "model.onnx", *SHAPE, *BOTH, "--against", "onnxruntime-web", "--html", "bench.html"),
+        (CLI, "bench", "model.onnx", *SHAPE, *BOTH, "--against", "onnxruntime-web", "--html", "bench.html"),
         "bench.html",
     ),
     "matrix": (
-        ("conformance", "onnx-node", "models.py", "--filter", CASES, *ENGINES, *BOTH, "--html", "matrix.html"),
+        (CLI, "conformance", "onnx-node", "models.py", "--filter", CASES, *ENGINES, *BOTH, "--html", "matrix.html"),
         "matrix.html",
     ),
-    "check": (("export", "model.onnx", *SHAPE, "-o", "site", "--page", "--check"), "site/model.check.html"),
+    "check": ((CLI, "check", "model.onnx", "digits.onnx", "--html", "check.html"), "check.html"),
+    "compare": ((CLI, "compare", "model.onnx", *SHAPE, "--html", "compare.html"), "compare.html"),
+    "tests": (("pytest", "test_digits.py", "--ort-skip-missing", "--ort-html", "tests.html"), "tests.html"),
+    "export": ((CLI, "export", "model.onnx", *SHAPE, "-o", "site", "--page", "--check"), "site/model.check.html"),
 }
 SERVED = {"models": "", "page": "site/index.html"}
 
 
-def py_ort(folder: Path, *arguments: str) -> None:
-    """Run a command; a difference between engines is a status of 1, and belongs in the picture."""
-    subprocess.run([sys.executable, "-m", "py_ort.cli", *arguments], cwd=folder, check=False)
+def run(folder: Path, *arguments: str) -> None:
+    """Run a module; a difference between engines is a status of 1, and belongs in the picture."""
+    subprocess.run([sys.executable, "-m", *arguments], cwd=folder, check=False)
 
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """Yield the URL of `py-ort serve`."""
-    command = [sys.executable, "-u", "-m", "py_ort.cli", "serve", ".", "--port", "0"]
+    command = [sys.executable, "-u", "-m", CLI, "serve", ".", "--port", "0"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:
         try:
             assert server.stdout
@@ -96,10 +100,11 @@ def main(names: list[str]) -> None:
         browser = playwright.chromium.launch(executable_path=str(find.binary()), args=flags)
         model = next(SITE_PACKAGES.glob("*/site-packages/rapidocr_onnxruntime/models/*cls*.onnx"))
         shutil.copy(model, folder / "model.onnx")  # under a short name, which is drawn, too
-        shutil.copy(ROOT / "samples/models.py", folder)
+        for file in (ROOT / "samples/models.py", *(ROOT / "examples/ci").glob("*digits*")):
+            shutil.copy(file, folder)
         for name, (arguments, page) in COMMANDS.items():
-            if name in wanted or (name == "check" and "page" in wanted):
-                py_ort(folder, *arguments)
+            if name in wanted or (name == "export" and "page" in wanted):
+                run(folder, *arguments)
                 draw(browser, (folder / page).as_uri(), name)
         if set(SERVED) & set(wanted):
             with served(folder) as url:

@@ -62,7 +62,7 @@ class typed_errors(ContextDecorator):
             return False
         doing, found = self._doing, self._where(traceback)
         if isinstance(e, MemoryError):
-            raise OutOfMemory(f"{doing}: Python has no room for it: {e}", **found) from e
+            raise OutOfMemory(f"{doing}: out of memory in Python: {e}", **found) from e
         if isinstance(e, RecursionError):
             raise NotImplemented(f"{doing}: the model is nested deeper than Python's stack allows", **found) from e
         place = _place(traceback)

@@ -27,7 +27,7 @@ class SessionLog:
 
     def __init__(self, severity: int = -1, name: str = "") -> None:
         if not -1 <= severity < len(LEVELS):
-            raise InvalidArgument(f"log_severity_level is -1, or 0 (verbose) to 4 (fatal), not {severity}")
+            raise InvalidArgument(f"log_severity_level must be -1, or 0 (verbose) to 4 (fatal), not {severity}")
         self._logger = logging.getLogger("py_ort")
         self._level = None if severity < 0 else LEVELS[severity]
         self._name, self._prefix = name, f"{name}: " if name else ""

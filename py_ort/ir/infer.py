@@ -70,11 +70,13 @@ def infer_node(
 
 
 def _ask(rule: Callable[[ir.Node], None], node: ir.Node) -> None:
-    """Rules count on as many dimensions as the operator says."""
+    """Apply a rule, which assumes inputs of the ranks that the operator requires."""
     try:
         rule(node)
     except IndexError as e:
-        raise inconsistent(node, "its inputs have other numbers of dimensions than it takes") from e
+        raise inconsistent(
+            node, "the ranks of its inputs do not fit the operator; correct the shapes that the model declares"
+        ) from e
 
 
 def infer_unknown(graph: ir.Graph) -> None:

@@ -108,7 +108,7 @@ async def open_device(
         if place not in lease.browser.had_devices or not lease.launcher.replaceable:
             raise
         pool().retire(lease)
-        raise AdapterGone(f"{e.message}, any more") from e
+        raise AdapterGone(f"the browser lost its device: {e.message}. The next session starts another browser") from e
     lease.browser.had_devices.add(place)
     return described
 

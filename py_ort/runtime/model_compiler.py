@@ -153,7 +153,7 @@ class ModelCompiler:
         """
         folder = os.fspath(output_directory)
         if not folder or not model_name:
-            raise InvalidArgument("output_directory and model_name are both needed")
+            raise InvalidArgument("pass output_directory and model_name: both are needed")
         if not folder.endswith("/") and not Path(folder).suffix:
             raise InvalidArgument(f"output_directory {folder!r} is taken for a file: end it with a slash")
 

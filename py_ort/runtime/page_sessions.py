@@ -72,7 +72,7 @@ class PageSessions:
             ConnectionLost: It belongs to the process that this one is a fork of.
         """
         if self.opened is None:
-            raise PyOrtError("this session is closed")
+            raise PyOrtError("this session is closed: create another InferenceSession")
         if self.opened.elsewhere:
             raise ConnectionLost(OTHER_PROCESS)
         return self.opened

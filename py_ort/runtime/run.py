@@ -104,7 +104,7 @@ class Run:
         bound = self._check_bound()
         self.repeatable = not bound and not any(isinstance(feed, DeviceTensor) for feed in feeds.values())
         if options.terminate:
-            raise Cancelled("run_options.terminate is set")
+            raise Cancelled("the run did not begin: run_options.terminate is set")
         if timeout is not None and spent >= timeout:
             raise Timeout(
                 f"the run was not done within its {timeout:g} s, of which it waited {spent:.3g} s because of workers "

@@ -237,7 +237,7 @@ def _shape_plans(
 ) -> ShapePlans | None:
     mode = options.config_entries.get(SHAPES_ENTRY, "1")
     if mode not in ("0", "1", "first"):
-        raise InvalidArgument(f'{SHAPES_ENTRY}={mode!r}: "0", "1" or "first"')
+        raise InvalidArgument(f'{SHAPES_ENTRY} is "0", "1" or "first", not {mode!r}')
     level = options.graph_optimization_level
     if mode == "0" or runtime.captures or level != GraphOptimizationLevel.ORT_ENABLE_ALL:
         return None

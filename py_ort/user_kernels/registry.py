@@ -38,13 +38,15 @@ def register_kernel(kernel: UserKernel | str, /, **fields: Any) -> UserKernel:
     if isinstance(kernel, str):
         kernel = UserKernel(name=kernel, **fields)
     elif fields:
-        raise InvalidArgument("fields go with a name; a UserKernel has its own")
+        raise InvalidArgument("pass fields only with a name: a UserKernel has its own")
     from py_ort.user_kernels.inference import declaration
 
     key = (kernel.domain, kernel.op_type)
     with _lock:
         if key not in REGISTERED and key in _built_in():
-            raise InvalidArgument(f"{kernel.name} is an operator that py_ort has: give yours another name")
+            raise InvalidArgument(
+                f"{kernel.name} is an operator of py_ort: name yours in a domain of your own, as in my::Operator"
+            )
         _forget_schema(key)
         _learn_schema(kernel)
         REGISTERED[key] = declaration(kernel)

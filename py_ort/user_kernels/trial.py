@@ -96,7 +96,7 @@ def reference_outputs(
         InvalidArgument: There is no reference, or it returns another number of outputs.
     """
     if kernel.reference is None:
-        raise InvalidArgument(f"{kernel.name} has no reference to be compared with")
+        raise InvalidArgument(f"{kernel.name} has no reference: pass reference=, a function that computes the outputs")
     defaults = {k: v for k, v in kernel.attributes.items() if not isinstance(v, RequiredAttribute)}
     found = kernel.reference(*feeds.values(), **{**defaults, **attributes})
     found = found if isinstance(found, tuple) else (found,)
@@ -165,7 +165,7 @@ def _named(kernel: UserKernel, arrays: Sequence[Any]) -> dict[str, np.ndarray]:
     names = kernel.input_names
     least = sum(not name.endswith("?") for name in kernel.inputs)
     if not least <= len(arrays) <= len(names) or any(array is None for array in arrays[:least]):
-        raise InvalidArgument(f"{kernel.name} takes {', '.join(kernel.inputs)}, and got {len(arrays)} arrays")
+        raise InvalidArgument(f"{kernel.name} has the inputs {', '.join(kernel.inputs)}; got {len(arrays)} arrays")
     return {name: np.asarray(array) for name, array in zip(names, arrays, strict=False) if array is not None}
 
 

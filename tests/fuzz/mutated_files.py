@@ -60,7 +60,7 @@ def _opened() -> Any:
 
     page = BrowserPage(["--page", "session_page"], "session")
     copy_runtime(page.folder)
-    for name in ("strangers", "checks", "parts"):
+    for name in ("damaged_files", "checks", "parts"):
         file = ROOT / f"tests/page/javascript_{name}.mjs"
         (page.folder / file.name).write_bytes(file.read_bytes())
     lay_out_mutated(page.folder)

@@ -82,7 +82,7 @@ def odd_names() -> bytes:
 
 def case_names() -> list[str]:
     """The names in `cases` of javascript_api.mjs."""
-    files = [_PAGES / f"javascript_{part}.mjs" for part in ("errors", "gpu", "sessions", "strangers")]
+    files = [_PAGES / f"javascript_{part}.mjs" for part in ("damaged_files", "errors", "gpu", "sessions")]
     found = (re.findall(r"""^  (?:'(.+)'|"(.+)"): async""", file.read_text(), re.MULTILINE) for file in files)
     return [single or double for names in found for single, double in names]
 

@@ -33,7 +33,8 @@ def check_sizes(model: ir.Model) -> None:
         for output in node.outputs:
             sizes = dims(output)
             if sizes and any(isinstance(d, int) and not 0 <= d <= largest for d in sizes):
-                raise inconsistent(node, f"its output would have the shape [{', '.join(map(str, sizes))}]")
+                shape = ", ".join(map(str, sizes))
+                raise inconsistent(node, f"its output would have the shape [{shape}]; sizes are 0 to {_LARGEST}")
         _contract(node)
         # A branch may be there for other sizes, and never be taken.
         check = _check_indices.of(node) if node.graph is model.graph else None

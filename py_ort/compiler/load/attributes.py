@@ -103,13 +103,16 @@ def _body(node: ir.Node) -> None:
 def _attention(node: ir.Node) -> None:
     found = node.attributes.get("qk_matmul_output_mode")
     if found is not None and not found.is_ref() and not 0 <= found.value <= 3:
-        raise _error(node, f"its attribute 'qk_matmul_output_mode' is {found.value}, and none of 0 to 3")
+        raise _error(node, f"its attribute 'qk_matmul_output_mode' is {found.value}, not one of 0 to 3")
 
 
 @_contributed("QLinearConcat")
 def _quantized_concat(node: ir.Node) -> None:
     if len(node.inputs) < 5 or len(node.inputs) % 3 != 2:
-        raise _error(node, "behind its scale and zero point come tensors, each with a scale and a zero point")
+        raise _error(
+            node,
+            f"its {len(node.inputs)} inputs are not scale, zero point and then x, scale, zero point of each tensor",
+        )
 
 
 def _error(node: ir.Node, text: str) -> InvalidGraph:

@@ -107,7 +107,7 @@ def take_maps(model: onnx.ModelProto) -> dict[str, MapForm]:
     for value in model.graph.output:
         if _map_type(value.type) is not None:
             raise NotImplemented(
-                f"{value.name!r} is made of maps, which only a ZipMap outside of branches may give out"
+                f"output {value.name!r} depends on a map: a map must be the output of a ZipMap in the main graph"
             )
     if maps.forms:
         _opset(model)

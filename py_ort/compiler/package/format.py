@@ -32,6 +32,7 @@ ALIGNMENT = 64
 PREFIX = struct.Struct("<8sII")
 #: A header is smaller; so that nobody makes us ask for all of the memory.
 _LARGEST_HEADER = 1 << 28
+_AGAIN = "Copy it again, or export the model again"
 
 
 class Form(IntEnum):
@@ -147,15 +148,15 @@ class Header:
                 "the one that wrote it"
             )
         if any(len(place) < 3 for plan in self.plans for place in plan.weights):
-            raise InvalidProtobuf("the .pyort file is damaged: a weight has no size or form")
+            raise InvalidProtobuf(f"the .pyort file is damaged: a weight has no size or form. {_AGAIN}")
         regions = [(plan.offset, plan.size) for plan in self.plans]
         regions += [(offset, size) for plan in self.plans for offset, size, *_ in plan.weights]
         regions += [plan.placement for plan in self.plans]
         if any(not 0 <= offset <= offset + size <= self.size for offset, size in regions):
-            raise InvalidProtobuf("the .pyort file is damaged: something in it is said to lie behind its end")
+            raise InvalidProtobuf(f"the .pyort file is damaged: a part is past its end. {_AGAIN}")
         summed = {offset for offset, _ in self.checksums}
         if any(size and offset not in summed for offset, size in regions):
-            raise InvalidProtobuf("the .pyort file is damaged: something in it has no checksum")
+            raise InvalidProtobuf(f"the .pyort file is damaged: a part has no checksum. {_AGAIN}")
 
 
 def begins(data: bytes | bytearray | memoryview) -> bool:
@@ -184,7 +185,7 @@ def read_header(data: bytes | bytearray | Stored) -> tuple[Header, int]:
     file = data if isinstance(data, StreamedPart) else memoryview(data)
     prefix = whole(cut(file, 0, min(PREFIX.size, size_of(file))))
     if len(prefix) < PREFIX.size or not begins(prefix):
-        raise InvalidProtobuf("this is no .pyort file")
+        raise InvalidProtobuf("this is no .pyort file; `py-ort export MODEL.onnx` writes one")
     _, size, checksum = PREFIX.unpack(prefix)
     there = min(size, size_of(file) - PREFIX.size)
     text = bytes(whole(cut(file, PREFIX.size, there))) if size <= _LARGEST_HEADER else b""

@@ -134,7 +134,7 @@ def _names(names: Any) -> Mapping[str, str]:
         raise WrongType(f"generate: names is a dict of names, not {names!r}")
     known = list(DecoderNames.__annotations__)
     if unknown := next((part for part in names if part not in known), None):
-        raise InvalidArgument(f"generate: names has no place for {unknown!r}{did_you_mean(str(unknown), known)}")
+        raise InvalidArgument(f"generate: unknown key {unknown!r} in names{did_you_mean(str(unknown), known)}")
     return names
 
 

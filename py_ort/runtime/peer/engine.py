@@ -149,7 +149,7 @@ class PeerEngine:
             BrowserCrashed, PageCrashed, ConnectionLost, Timeout: The page is lost, or took too long.
         """
         if self.worker is None:
-            raise PyOrtError("this session is closed")
+            raise PyOrtError("this session is closed: create another InferenceSession")
         check_mapping(feeds)
         inputs = [arg.name for arg in (*self.inputs, *self.overridable)]
         outputs = [arg.name for arg in self.outputs]

@@ -76,7 +76,7 @@ def check_forms(names: Collection[str], outputs: Sequence[NodeArg], provider: st
     for arg in outputs:
         if arg.name in names and not _fits(arg, provider):
             raise InvalidArgument(
-                f"output {arg.name!r} is {arg.type}, which has no form on {provider}: have it on the CPU"
+                f"output {arg.name!r} is {arg.type}, which has no form on {provider}: bind it to the CPU"
             )
 
 

@@ -50,7 +50,7 @@ class ObjectStore:
         except FileNotFoundError:
             pass
         except Exception as e:
-            raise EngineError(f"{key[:12]} could not be fetched: {type(e).__name__}: {e}") from e
+            raise EngineError(f"the object store did not return {key[:12]}: {type(e).__name__}: {e}") from e
         if files:
             Package(files[0])  # complete
         return files

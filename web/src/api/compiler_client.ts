@@ -43,7 +43,10 @@ async function ask(url: string, { onProgress, signal }: Listener, body?: Blob): 
     if (kind === 'failed') return told;
     onProgress?.(told.stage!, told.done!, told.total!);
   }
-  throw new RuntimeError(ErrorCode.fail, 'env.compiler: the answer broke off');
+  throw new RuntimeError(
+    ErrorCode.fail,
+    'env.compiler: the answer ended before the model was compiled: create the session again',
+  );
 }
 
 /** The statuses of a server that does not fetch this URL, or cannot: it may be the page's alone. */

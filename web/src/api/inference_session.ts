@@ -184,7 +184,8 @@ export class InferenceSession {
     const feeds = mapped(given, adopted);
     const [fetches, options] = this.told(second, third);
     this.warnOnce(runOptionsWithoutEffect(options));
-    if (options.terminate) throw new RuntimeError(ErrorCode.cancelled, 'the run was given terminate: true');
+    if (options.terminate)
+      throw new RuntimeError(ErrorCode.cancelled, 'the run did not begin, because its options have terminate: true');
     const names = Array.isArray(fetches) ? (fetches as readonly string[]) : Object.keys(fetches);
     const targets = Array.isArray(fetches) ? {} : (fetches as { readonly [name: string]: Tensor | null });
     const wanted = onDeviceOf([...Object.values(feeds), ...Object.values(targets)]).map(threadOf);

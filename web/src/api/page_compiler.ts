@@ -75,7 +75,8 @@ export class PageCompiler implements ModelCompiler {
       };
       const abort = () => fail(signal!.reason);
       signal?.addEventListener('abort', abort, { once: true });
-      worker.onerror = ({ message }) => fail(new Error(`the compiler's worker failed: ${message || 'not loaded'}`));
+      worker.onerror = ({ message }) =>
+        fail(new Error(`the compiler's worker failed: ${message || 'its script was not loaded'}`));
       worker.onmessage = ({ data }: MessageEvent<Told>) => {
         if ('stage' in data) return onProgress?.(data.stage, data.done, data.total);
         signal?.removeEventListener('abort', abort);

@@ -11,7 +11,7 @@ export async function inflate(format: string, parts: readonly Uint8Array[], size
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
-      if (filled + value.length > size) throw new RangeError(`more than ${size} bytes come of it`);
+      if (filled + value.length > size) throw new RangeError(`its data are more than ${size} bytes when inflated`);
       out.set(value, filled);
       filled += value.length;
     }

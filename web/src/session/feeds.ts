@@ -65,7 +65,8 @@ function checkTensor({ name, dtype, dims }: PlanInput, tensor: Tensor): void {
     throw invalid(`input "${name}" wants shape [${wanted}], got [${tensor.dims}]${hint}`);
   }
   if (isOnGpu(tensor)) {
-    if (!hasGpuForm(tensor.dtype)) throw invalid(`input "${name}": ${typeName(tensor.dtype)} cannot be on the GPU`);
+    if (!hasGpuForm(tensor.dtype))
+      throw invalid(`input "${name}": ${typeName(tensor.dtype)} has no form on the GPU: feed it from the CPU`);
     return;
   }
   const size = cpuElementSize(tensor.dtype);

@@ -82,7 +82,10 @@ export class Session extends SessionState {
       const plan = readPlan(planBytes, options.scope);
       const strange = plan.providers.slice(1).find((name) => options.allowed && !options.allowed.includes(name));
       if (strange !== undefined)
-        throw new RuntimeError(ErrorCode.invalid_graph, `the file is damaged: its plan has nodes on ${strange}`);
+        throw new RuntimeError(
+          ErrorCode.invalid_graph,
+          `the file is damaged: its plan has nodes on ${strange}, which it does not list. Export the model again`,
+        );
       const providing = loaded.core.microkernels.provide(
         { simd, threads: options.threads },
         { loops: loaded.core.runsMicrokernels(handle), threads: plan.providers.length === 1 },

@@ -68,7 +68,10 @@ function requests(wanted: readonly Range[], size: number): Range[] {
 async function open(url: string, start: number, end: number, size: number): Promise<Response> {
   const response = await fetched(url, start === 0 && end === size ? {} : { Range: `bytes=${start}-${end - 1}` });
   if (start > 0 && response.status !== 206) {
-    throw new RuntimeError(ErrorCode.fail, `${url} answered a range with status ${response.status}`);
+    throw new RuntimeError(
+      ErrorCode.fail,
+      `${url}: the server answered a Range request with status ${response.status}, not 206: it must support ranges`,
+    );
   }
   return response;
 }

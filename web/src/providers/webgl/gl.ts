@@ -27,7 +27,11 @@ export class Gl {
   ensureAlive(): void {
     if (this.gl.isContextLost()) this.lost ??= UNTOLD;
     if (this.lost !== undefined)
-      throw new RuntimeError(ErrorCode.device_lost, `the WebGL context was lost: ${this.lost}`, { provider: NAME });
+      throw new RuntimeError(
+        ErrorCode.device_lost,
+        `the WebGL context was lost: ${this.lost}: create the session again`,
+        { provider: NAME },
+      );
   }
 
   /** Errors since they were last taken. The browser answers late: not for every run. */

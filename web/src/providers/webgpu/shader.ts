@@ -122,7 +122,7 @@ export function packUniforms(
       );
     }
     if (type !== 'f32' && (value < -(2 ** 31) || value >= 2 ** 32))
-      throw new KernelError(`${fields[i].name} is ${value}, and shaders count in 32 bits`);
+      throw new KernelError(`${fields[i].name} is ${value}, which does not fit the 32-bit integers of shaders`);
     if (type === 'f32') view.setFloat32(i * 4, value, true);
     else if (type === 'i32') view.setInt32(i * 4, value, true);
     else view.setUint32(i * 4, value, true);

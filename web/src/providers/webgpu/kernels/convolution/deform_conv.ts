@@ -61,7 +61,9 @@ const deformConv: Kernel<{ window: WindowAttributes; group: number; offsetGroup:
   resolve(ctx, { window, group, offsetGroup }) {
     const [x, w, offsets, bias, mask] = [ctx.input(0), ctx.input(1), ctx.input(2), ctx.inputs[3], ctx.inputs[4]];
     if (x.dims.length !== 4 || w.dims.length !== 4 || x.dims[1] !== w.dims[1] * group)
-      throw new KernelError(`DeformConv of [${x.dims}] with weights [${w.dims}] in ${group} groups`);
+      throw new KernelError(
+        `DeformConv: weights [${w.dims}] in ${group} groups do not fit the channels of x [${x.dims}]`,
+      );
     const geometry = slide(window, x.dims.slice(2), w.dims.slice(2));
     const planes = offsetGroup * geometry.kernel[0] * geometry.kernel[1];
     const wanted = [x.dims[0], 2 * planes, ...geometry.output];

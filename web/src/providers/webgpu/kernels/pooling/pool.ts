@@ -105,7 +105,9 @@ function resolve(
   const x = ctx.input(0);
   const rank = x.dims.length;
   if (rank < 3 || window.kernelShape.length !== rank - 2)
-    throw new KernelError(`${op} of [${x.dims}] with a window of [${window.kernelShape}]`);
+    throw new KernelError(
+      `${op}: kernel_shape [${window.kernelShape}] must have a number for each axis of x [${x.dims}] but two`,
+    );
   const geometry = slide(window, last ? x.dims.slice(1, -1) : x.dims.slice(2), window.kernelShape, true);
   const from = columnsOf(x, columns.x);
   const channels = last ? from.count : x.dims[1];

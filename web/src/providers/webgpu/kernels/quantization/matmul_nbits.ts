@@ -113,7 +113,9 @@ function resolve(ctx: Context, attributes: BlockAttributes): void {
   const width = gate ? n / 2 : n;
   const y = ctx.output(0, [...a.dims.slice(0, -1), width]);
   if (residual && residual.size !== y.size)
-    throw new KernelError(`MatMulNBits: a residual [${residual.dims}] for [${y.dims}]`);
+    throw new KernelError(
+      `MatMulNBits: the residual [${residual.dims}] must have the elements of the result [${y.dims}]`,
+    );
   if (y.size === 0) return;
   const m = a.size / k;
   const packed: Packed = {

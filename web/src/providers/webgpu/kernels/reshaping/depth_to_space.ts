@@ -46,7 +46,7 @@ const spaceToDepth = (last: boolean): Kernel<Blocks> => ({
     const [n, c, h, w] = imageDims(x.dims, last);
     const [rows, columns] = [h / size, w / size];
     if (x.dims.length !== 4 || !Number.isInteger(rows) || !Number.isInteger(columns)) {
-      throw new KernelError(`SpaceToDepth of [${x.dims}] with blocks of ${size}: height and width must be multiples`);
+      throw new KernelError(`SpaceToDepth: height and width of x [${x.dims}] must be multiples of blocksize ${size}`);
     }
     const depth = c * size * size;
     const y = ctx.output(0, last ? [n, rows, columns, depth] : [n, depth, rows, columns]);

@@ -18,12 +18,13 @@ export interface MatrixShapes {
 }
 
 export function matrixShapes(a: readonly number[], b: readonly number[]): MatrixShapes {
-  if (a.length === 0 || b.length === 0) throw new KernelError('a matrix product of a scalar');
+  if (a.length === 0 || b.length === 0)
+    throw new KernelError('operands of a matrix product must have at least one axis');
   const aDims = a.length === 1 ? [1, ...a] : a;
   const bDims = b.length === 1 ? [...b, 1] : b;
   const [m, k] = aDims.slice(-2);
   const [rows, n] = bDims.slice(-2);
-  if (k !== rows) throw new KernelError(`a matrix product of [${a}] and [${b}]: ${k} columns against ${rows} rows`);
+  if (k !== rows) throw new KernelError(`a matrix product of [${a}] and [${b}]: ${k} columns do not fit ${rows} rows`);
   const batch = broadcastDims(aDims.slice(0, -2), bDims.slice(0, -2));
   return {
     m,

@@ -141,7 +141,7 @@ function convolve(
   { x, w, xZero, wZero, bias, scales }: Operands,
 ): void {
   if (x.dims.length < 3 || w.dims.length !== x.dims.length || w.dims[1] * group !== x.dims[1])
-    throw new KernelError(`a quantized Conv of [${x.dims}] with weights [${w.dims}] in ${group} groups`);
+    throw new KernelError(`weights [${w.dims}] in ${group} groups do not fit the channels of x [${x.dims}]`);
   const geometry = slide(window, x.dims.slice(2), w.dims.slice(2));
   const outputs = w.dims[0];
   const dtype = scales?.yZero.dtype ?? DType.int32;
