@@ -31,7 +31,7 @@ _LEVELS = {level.name.lower(): level for level in Level}
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """Options of `compile_model`; the names are those of onnxruntime and onnxruntime-web.
+    """Options of `compile_model`, with the names of onnxruntime and onnxruntime-web.
 
     Attributes:
         graph_optimization_level: "disabled", "basic", "extended", "layout" or "all", or onnxruntime's number.

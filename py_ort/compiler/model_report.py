@@ -186,7 +186,7 @@ class _Original:
 
 
 def _named(loaded: LoadedModel) -> dict[str, _Original]:
-    """Give every node a name of its own, by which it is found again; return the nodes by these names."""
+    """Give every node a unique name, by which it is found after compilation; return the nodes by name."""
     found: dict[str, _Original] = {}
     for node in all_nodes(loaded.model.graph):
         name = shown = node.name or (node.outputs[0].name if node.outputs else "") or node.op_type
@@ -279,7 +279,7 @@ def _further(
 
 
 def _bytes(value: ir.Value) -> int | None:
-    """The size of a tensor, None where it is open; 0 of texts, and of what is not a tensor."""
+    """Return the bytes of a tensor; None if its size is open, 0 for texts and for values that are no tensors."""
     if value.dtype == ir.DataType.STRING or (value.type is not None and not isinstance(value.type, ir.TensorType)):
         return 0
     if (

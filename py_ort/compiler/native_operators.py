@@ -1,4 +1,4 @@
-"""Which operators native onnxruntime's CPU provider has, and what its own look like: a list beside this module.
+"""The operators of native onnxruntime's CPU provider, and the signatures of its own ones, from a list in this folder.
 
 `python -m py_ort.compiler.native_operators` writes the list again, from the installed onnxruntime.
 """

@@ -136,7 +136,7 @@ class Compilation:
         return self.placed[node].on_device
 
     def takes(self, feature: str) -> Callable[[ir.Node], bool]:
-        """Return what tells whether the kernel of a node, where it runs, has a feature."""
+        """Return a predicate: does the node's kernel, on its provider, have the feature?"""
         return lambda node: self.target.kernel_offers(feature, self.provider_of(node), node)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Target:
-    """Passes, layout and placement ask it, and nothing else, what may stand in a plan.
+    """The providers and kernels that a model is compiled for: passes, layout and placement consult it only.
 
     Attributes:
         providers: Canonical names, the preferred one first.
@@ -46,7 +46,7 @@ class Target:
         forced: bool = False,
         devices: Devices | None = None,
     ) -> Target:
-        """Describe what there is now.
+        """Describe the providers and kernels of this process.
 
         Args:
             providers: Names of the providers that may run nodes, the preferred one first.
@@ -79,7 +79,7 @@ class Target:
         return CPU in self.providers
 
     def has(self, domain: str, op_type: str) -> bool | None:
-        """Tell who runs an operator: True the first provider, False another one, None nobody."""
+        """Return True if the first provider runs an operator, False if only another does, None if none does."""
         if operator(domain, op_type).walked:
             return True
         runs = [self.manifests[name].has(domain, op_type) for name in self.providers]

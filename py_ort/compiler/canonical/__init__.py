@@ -1,1 +1,1 @@
-"""One form of each operator, whatever the model's opset: what passes and kernels see."""
+"""Brings operators of any opset to one form, which passes and kernels expect."""

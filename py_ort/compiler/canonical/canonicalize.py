@@ -47,7 +47,7 @@ def canonicalize(model: ir.Model, check: Check | None = None) -> int:
 def canonicalize_nodes(
     nodes: list[ir.Node], opsets: dict[str, int], functions: Functions | None = None, check: Check | None = None
 ) -> int:
-    """Bring nodes, in order, and those of their subgraphs from the opsets of their model to the newest form."""
+    """Bring nodes, in order, and the nodes of their subgraphs from their model's opsets to the newest form."""
     count = 0
 
     def settle(inner: list[ir.Node]) -> None:
@@ -125,7 +125,7 @@ def _settle_flags(node: ir.Node) -> None:
 
 
 def _fill_defaults(node: ir.Node, version: int) -> None:
-    """Defaults changed from opset to opset (Softmax' axis): write down those of the model's own."""
+    """Write the defaults of the model's opset as attributes: defaults differ between opsets (Softmax' axis)."""
     found = schema(node.domain, node.op_type, version)
     if found is None or node.op_type == "Constant" or subgraphs(node):
         return

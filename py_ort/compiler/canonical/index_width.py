@@ -34,7 +34,7 @@ def widen_indices(node: ir.Node, version: int) -> None:
 
 
 def settle_outputs(graph: ir.Graph, declared: Sequence[str]) -> None:
-    """Compare the outputs' types with what the model says of them; an int64 that is declared int32 is cast.
+    """Compare the outputs' types with the declared ones; cast an int64 output that is declared int32.
 
     Args:
         graph: The model's graph, its types inferred.

@@ -20,7 +20,7 @@ __all__ = ["Fold", "folds"]
 
 @cache
 def folds() -> Mapping[str, Fold]:
-    """Return what may be folded of ONNX's operators, in their newest form, by name."""
+    """Return the folds of ONNX's operators, in their newest form, by name."""
     for module_info in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module_info.name}")
     return FOLDS

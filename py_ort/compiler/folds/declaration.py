@@ -1,4 +1,4 @@
-"""How a family says what of its operators is computed here."""
+"""Declarations: the operators of a family that the compiler can compute."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Fold:
 
 
 def _as_array(item: Any) -> np.ndarray:
-    """One element may come as what numpy makes of it."""
+    """A single element may be a numpy scalar instead of an array."""
     return np.asarray(item, object) if isinstance(item, (str, bytes)) else np.asarray(item)
 
 

@@ -1,4 +1,4 @@
-"""Attention over permuted axes: heads that lie in the rows of [batch, positions, heads * size] stay there.
+"""Attention over permuted axes: heads in the rows of [batch, positions, heads * size] are read there, without a copy.
 
 Heads that are channels of a convolution are rows in channels last, so none of them is transposed, however YOLO, CoAtNet
 or nn.MultiheadAttention transposed them.
@@ -20,7 +20,7 @@ _CACHES = slice(4, 7)  # inputs that belong to caches
 
 @rule("attention")
 def attention(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
-    """Queries, keys and values that are there by rows, or cheaper so, are read by rows, and so is the result."""
+    """Read queries, keys and values by rows if they exist by rows, or are cheaper so; write the result by rows, too."""
     tensors = [v for v in node.inputs[:3] if v is not None]
     if len(tensors) != 3 or any(rank(v) != len(ROWS) for v in tensors):
         return False
@@ -54,6 +54,6 @@ def _is_read(value: ir.Value) -> bool:
 
 
 def _price(node: ir.Node, tensors: list[ir.Value], perm: Perm, forms: Forms, wanted: Wanted) -> float:
-    """Transposes that have to be made before and, by what readers prefer, after."""
+    """Return the cost: transposes before the node, and almost one after it if readers prefer another form."""
     preferred = wanted(node.outputs[0])
     return sum(forms.cost(value, perm) for value in tensors) + (0.0 if preferred in (None, perm) else 0.9)

@@ -1,4 +1,4 @@
-"""The forms in which a value is there: each is the value with its axes permuted.
+"""The forms of a value: tensors with the value's elements and permuted axes.
 
 A permutation `perm` names, for each axis of the form, the axis of the value it is: form = Transpose(value, perm).
 Transposes are lazy: a node that can work on a permuted form gives a permuted form out, and only who cannot asks for the
@@ -68,7 +68,7 @@ class Forms:
         self._at = node
 
     def available(self, value: ir.Value) -> dict[Perm, ir.Value]:
-        """Return the forms that are there already; of a constant, the plain one."""
+        """Return the existing forms; of a constant, the plain one."""
         found = self._forms.get(value)
         if found is None:
             count = rank(value)
@@ -95,7 +95,7 @@ class Forms:
         return self.form(value, identity(len(next(iter(there))))) if value is not None and there else value
 
     def form(self, value: ir.Value, perm: Perm) -> ir.Value:
-        """Return the value under this permutation, made if it is not there."""
+        """Return the value's form under this permutation; make it if it does not exist."""
         there = self.available(value)
         if perm in there:
             return there[perm]

@@ -1,4 +1,4 @@
-"""The layout pass: channels last for what has such kernels, and no more transposes than inputs and outputs need.
+"""The layout pass: channels last for nodes with such kernels, and as few transposes as possible.
 
 One walk backwards collects the layout that readers prefer, one walk forwards makes nodes again on permuted forms.
 Preferred layouts go backwards through whatever may have any order: also Reshapes whose groups of axes stay together,

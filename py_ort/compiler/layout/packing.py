@@ -38,7 +38,7 @@ def integer_weights(node: ir.Node) -> tuple[int, int] | None:
 
 
 class _Packer:
-    """Remembers what was packed: a tensor that several nodes read in one order is packed once."""
+    """Packs weights; packs a tensor once if several nodes read it in the same order."""
 
     def __init__(self) -> None:
         self._done: dict[Any, ir.Value] = {}

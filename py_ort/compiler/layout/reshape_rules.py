@@ -58,7 +58,7 @@ class _Choice:
 
 @rule("reshape")
 def reshape(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
-    """Possible where the bytes lie as in the value, or where groups of axes become groups of axes."""
+    """Reshape a permuted form if its bytes are in the value's order, or if groups of axes become groups of axes."""
     value, shape = node.inputs[0], node.inputs[1]
     if value is None or shape is None or value.const_value is not None:
         return False

@@ -133,7 +133,7 @@ def concat(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
 
 @rule("quantized_concat")
 def quantized_concat(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
-    """The result's scale and zero point, then each input with its own."""
+    """Its inputs are the result's scale and zero point, then three for each tensor: tensor, scale, zero point."""
     tensors = [v for v in node.inputs[2::3] if v is not None and v.const_value is None]
     count = rank(node.outputs[0])
     if count is None or not tensors or any(rank(v) != count for v in node.inputs[2::3]):
@@ -244,7 +244,7 @@ def vector(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
 
 @form_rule("expand")
 def expand(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
-    """The shape is a number per axis, those in front may lack."""
+    """The shape has a number for each axis; leading ones may be missing."""
     shape = node.inputs[1]
     size = dims(shape)
     if shape is None or size is None or not isinstance(size[0], int):
@@ -317,7 +317,7 @@ def quantized(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
 
 @form_rule("table")
 def table(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
-    """Each element goes its own way, by inputs that are not of its shape."""
+    """Elementwise, but with further inputs that have other shapes."""
     forms.emit(node, [x, *(forms.plain(v) for v in node.inputs[1:])], perm)
     return True
 
@@ -333,7 +333,7 @@ def quantized_pool(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool
 
 @form_rule("product")
 def product(node: ir.Node, forms: Forms, perm: Perm, x: ir.Value) -> bool:
-    """MatMul by a matrix: its rows may lie in any order, which is that of its residual, too."""
+    """MatMul by a matrix: its rows may be in any order, and its residual's rows must be in the same."""
     if perm[-1] != len(perm) - 1 or rank(node.inputs[1]) != 2:
         return False
     rest = [forms.plain(v) for v in node.inputs[1:3]]
@@ -351,7 +351,7 @@ def transpose(node: ir.Node, forms: Forms, wanted: Wanted) -> bool:
     back = inverse(perm)
     there = dict(forms.available(value))
     idle = same_memory(perm, dims(value))
-    kept = forms.is_plain(value) and not idle  # then the node stays, and is dropped when nobody reads it
+    kept = forms.is_plain(value) and not idle  # the node then remains, and is removed if it is unused
     for source, form in there.items():
         forms.register(node.outputs[0], tuple(back[a] for a in source), form, only=not kept)
         kept = True

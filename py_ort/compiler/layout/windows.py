@@ -1,4 +1,4 @@
-"""Convolutions, pools and what else works on channels goes to the NHWC domain, where the provider has it there."""
+"""Moves convolutions, pools and other operators on channels to the NHWC domain, if the provider has kernels for it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRANSPARENT = frozenset(
 """Of operators whose inputs may have any permutation that their output has."""
 
 JOINING = frozenset({"elementwise", "concat", "quantized_concat"})
-"""Of those, the ones that more than the first input has a say in."""
+"""Of these, operators whose form depends on more than the first input."""
 
 Supports = Callable[[ir.Node], bool]
 """A predicate: does the provider that will run this node have the NHWC form of it?"""

@@ -1,4 +1,4 @@
-"""Attributes whose values ONNX's checker leaves to the operators, or to nobody."""
+"""Checks the values of attributes that ONNX's checker does not check."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from py_ort.ir.operators import MICROSOFT, NCHWC
 
 _log = logging.getLogger("py_ort")
 _SIZES = (8, 16)
-#: Of pools, which are ONNX's own but for the layout: what their first opsets did not know.
+#: Attributes of pools that ONNX's first opsets do not have; these pools differ from ONNX's only in layout.
 _DEFAULTS = {"auto_pad": "NOTSET", "ceil_mode": 0, "storage_order": 0, "count_include_pad": 0}
 
 

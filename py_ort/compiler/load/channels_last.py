@@ -14,7 +14,7 @@ _FUSED = ("activation", "activation_params")
 
 
 def take_apart_channels_last(model: ir.Model) -> None:
-    """Replace the convolutions whose rank is known, in place; what else is of that domain is left for the check."""
+    """Replace the convolutions of known rank in place; the later check refuses other nodes of that domain."""
     if NHWC not in model.opset_imports:
         return
     for graph in all_graphs(model.graph):

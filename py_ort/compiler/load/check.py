@@ -97,7 +97,7 @@ def _advice(domain: str) -> str:
 
 
 def _check_graph(graph: ir.Graph, model: ir.Model, known: Collection[tuple[str, str]]) -> Iterator[MissingKernel]:
-    """Check a graph; yield the nodes whose operator nobody knows."""
+    """Check a graph; yield the nodes with an unknown operator."""
     for node in graph:
         if not _check_operator(node, model, known):
             yield MissingKernel(_name(node), node.op_type, node.domain)
@@ -224,7 +224,7 @@ def _check_arity_and_attributes(node: ir.Node, opsets: Mapping[str, int], model:
                 **where,
             )
     unknown = [name for name in node.attributes if name not in found.attributes]
-    if operator(node.domain, node.op_type).lenient:  # but what passes write is not for models to say
+    if operator(node.domain, node.op_type).lenient:  # models must not contain the internal operators of passes
         unknown = [name for name in unknown if name in (*OURS, *PLACED)]
     if unknown:
         raise InvalidGraph(

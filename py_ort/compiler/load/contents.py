@@ -13,7 +13,7 @@ _FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data
 
 
 def take_contents(model: ir.Model, but: Collection[str] = ()) -> None:
-    """Take all tensors, at every depth, out of the protobuf message, which copies their bytes for whoever asks.
+    """Move all tensors, at every depth, out of the protobuf message, which copies their bytes at each access.
 
     Args:
         model: Changed in place.

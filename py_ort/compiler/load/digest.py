@@ -1,4 +1,4 @@
-"""Which model is this: a hash of its contents, and what tells that a file did not change."""
+"""A model's identity: the hash of its contents, and the stamps by which an unchanged file is recognized."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def file_digest(path: Path, notes: Path | None = None) -> str:
     stamp = FileStamp.of(path)
     note = notes / hashlib.sha256(repr((str(path.resolve()), astuple(stamp))).encode()).hexdigest() if notes else None
     if note is not None:
-        with contextlib.suppress(OSError, ValueError):  # not there, or damaged
+        with contextlib.suppress(OSError, ValueError):  # missing or damaged
             with open_file(note, own=True) as file:
                 noted = file.read(100).decode("ascii")
             if len(bytes.fromhex(noted)) == 32:

@@ -53,7 +53,7 @@ class ExternalData:
         self._tensors: list[ExternalTensor] = []
 
     def take_out(self, model: onnx.ModelProto, replaced: Collection[str] = ()) -> None:
-        """Read what a model has in files. Bytes of bool are 0 or 1 afterwards, wherever they come from.
+        """Read the external data of a model. Bytes of all bool tensors are 0 or 1 afterwards.
 
         Args:
             model: The model. Its external tensors become references into `tensors`, for `put_in`.
@@ -197,7 +197,7 @@ def _tensors_of(message: Any) -> Iterator[Any]:
         if repeated:
             for item in getattr(message, name):
                 if item.DESCRIPTOR is _ATTRIBUTE and item.type not in _WITH_TENSORS:
-                    continue  # quickly: most attributes are numbers, and nobody reads one as what it says it is not
+                    continue  # quickly: most attributes are numbers, and readers go by the declared type
                 yield from _tensors_of(item)
         elif message.HasField(name):
             yield from _tensors_of(getattr(message, name))

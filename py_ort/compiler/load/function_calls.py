@@ -45,7 +45,7 @@ def _count(
     functions: Mapping[ir.OperatorIdentifier, ir.Function],
     sizes: dict[ir.OperatorIdentifier, int],
 ) -> None:
-    """Put into `sizes` how many nodes a function becomes, and those that it calls. Deep calls need no deep stack."""
+    """Add to `sizes` the number of nodes that a function, and each that it calls, expands to; without recursion."""
     callers: dict[ir.OperatorIdentifier, Counter[ir.OperatorIdentifier]] = {}
     pending = [start]
     while pending:

@@ -1,4 +1,4 @@
-"""Maps: scikit-learn's exports end in a ZipMap, some begin with a CastMap or a DictVectorizer.
+"""Replaces maps: scikit-learn's exports end in a ZipMap, and some begin with a CastMap or a DictVectorizer.
 
 No kernel knows maps, and no operator hands one on to another: they are made and read at a model's border, by these
 three. Their nodes become Identity or Cast in the file's protobuf, before the IR (which has no maps) reads it, and the
@@ -243,7 +243,7 @@ def _find(values: Iterable[onnx.ValueInfoProto], name: str) -> onnx.ValueInfoPro
 
 
 def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """A graph, and those of its nodes at every depth."""
+    """Yield a graph, and the subgraphs of its nodes at every depth."""
     yield graph
     for node in graph.node:
         for item in node.attribute:

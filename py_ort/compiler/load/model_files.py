@@ -33,11 +33,11 @@ _SHOWN = 200  # letters of a name in a message
 
 
 class OutsideFolder(Exception):
-    """External data that lies where the model may not read."""
+    """The external data is outside the folder that the model may read."""
 
 
 def open_file(path: str | os.PathLike[str], flags: int = 0, own: bool = False) -> BinaryIO:
-    """Open a file for reading. Never waits: what is not a regular file (a pipe, a device) is not opened at all.
+    """Open a regular file for reading. Never waits: a pipe or a device is an error, and is not opened.
 
     Args:
         path: The file.
@@ -75,7 +75,7 @@ def _is_ours(found: os.stat_result) -> bool:
 
 
 def contents_of(file: BinaryIO, name: str, error: type[PyOrtError]) -> Stored:
-    """Return what is in a file that was opened: read when somebody asks for it, unless it is small.
+    """Return the contents of an opened file; a large file is read at the first access.
 
     It is not mapped: where a file is written over in place, a mapping ends the process by SIGBUS.
 
@@ -161,7 +161,7 @@ class _Reader:
 
 @contextmanager
 def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
-    """Write a file that appears whole, in the place of what was there.
+    """Write a file atomically, in place of an existing one.
 
     Args:
         path: The file.
@@ -181,7 +181,7 @@ def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
 
 
 def make_private(folder: Path, own: bool = False) -> None:
-    """Make a folder, and those around it that are not there, for their owner alone.
+    """Make a folder, and missing parents, with access for the owner only.
 
     Args:
         folder: The folder.

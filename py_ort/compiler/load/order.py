@@ -1,4 +1,4 @@
-"""Nodes stand behind those whose outputs they read: not every exporter sees to it, and onnxruntime sorts them."""
+"""Sorts nodes topologically: not every exporter does, and onnxruntime accepts such models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from py_ort.ir.graph import all_graphs, all_nodes, origins, subgraphs
 
 
 def put_in_order(model: ir.Model) -> None:
-    """Sort graphs and functions, at every depth, where a node stands before one whose output it reads.
+    """Sort graphs and functions, at every depth, in which a node comes before the producer of an input.
 
     Raises:
         InvalidGraph: Nodes wait for each other.
@@ -51,7 +51,7 @@ def _makers(node: ir.Node) -> Iterator[ir.Node]:
 
 
 def _circle(graph: ir.Graph) -> list[ir.Node]:
-    """Return nodes of a graph of which each reads what the next one makes, and the last one what the first one does."""
+    """Return a cycle of nodes: each reads an output of the next, and the last an output of the first."""
     reads = {node: [*_makers(node)] for node in graph}
     for node, makers in reads.items():
         for subgraph in subgraphs(node):

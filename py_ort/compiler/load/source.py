@@ -55,10 +55,9 @@ class LoadedModel:
     identified: bool = False
 
     def identify(self, digest: str) -> None:
-        """Note for each constant what it is: the hash of the model and its place in it, or its place in which file.
+        """Give each constant an identity: its place in a model of this hash, or in a file of external data.
 
-        Constants that are known by this are shared between plans in a page; see
-        `py_ort.ir.content_keys`.
+        A page shares constants of equal identity between plans; see `py_ort.ir.content_keys`.
 
         Args:
             digest: Hash of the model's file.
@@ -120,7 +119,7 @@ def load_model(
 
 
 def read_whole(source: str | os.PathLike[str] | bytes, folder: DataFolder | None = None) -> bytes:
-    """Return a model as bytes that need no other file: what it has in others is put inside.
+    """Return a model as bytes, with its external data inside.
 
     Args:
         source: Path of a file, or the file's bytes.
@@ -142,7 +141,7 @@ def read_whole(source: str | os.PathLike[str] | bytes, folder: DataFolder | None
 
 
 def read_proto(source: str | os.PathLike[str] | bytes) -> onnx.ModelProto:
-    """Return a model, from its path or bytes, as it is written: what it has in other files is not read.
+    """Return a model from its path or bytes, unchanged; external data is not read.
 
     Raises:
         NoSuchFile, InvalidProtobuf: As `load_model` does.
@@ -151,7 +150,7 @@ def read_proto(source: str | os.PathLike[str] | bytes) -> onnx.ModelProto:
 
 
 def _contents(source: str | os.PathLike[str] | bytes) -> tuple[bytes, str]:
-    """A model's bytes, and what they are, for messages."""
+    """Return a model's bytes, and its name for messages."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         return bytes(source), "the bytes given"
     try:

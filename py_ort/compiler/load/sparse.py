@@ -10,7 +10,7 @@ import onnx
 from py_ort.exceptions import InvalidGraph, NotImplemented, OutOfMemory
 
 _INDEX_TYPES = (onnx.TensorProto.INT64, onnx.TensorProto.INT32, onnx.TensorProto.INT16, onnx.TensorProto.INT8)
-_LARGEST = 4 << 30  # bytes: what a page's memory can hold
+_LARGEST = 4 << 30  # bytes: the memory of a page
 
 
 def dense_tensor(sparse: onnx.SparseTensorProto) -> onnx.TensorProto:

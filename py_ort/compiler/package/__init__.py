@@ -1,1 +1,1 @@
-"""A compiled model in a file of its own, `.pyort`: the format, and how it is written and read."""
+"""Compiled models in `.pyort` files: format, reader and writer."""

@@ -30,13 +30,13 @@ MAGIC = b"PYORT\r\n\x1a"
 VERSION = 2
 ALIGNMENT = 64
 PREFIX = struct.Struct("<8sII")
-#: A header is smaller; so that nobody makes us ask for all of the memory.
+#: Limit of a header's size, so that a damaged file cannot request all memory.
 _LARGEST_HEADER = 1 << 28
 _AGAIN = "Copy it again, or export the model again"
 
 
 class Form(IntEnum):
-    """How a weight's bytes in the file become those that its plan wants.
+    """The conversion from a weight's bytes in the file to the bytes that its plan needs.
 
     The wasm kernels read matrices in panels of eight columns, zero-filled, the WebGPU kernels row by row: the file has
     them once.

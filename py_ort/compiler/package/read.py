@@ -1,4 +1,4 @@
-"""Reads `.pyort` files: what a session needs of one plan, its weights as the plan wants them."""
+"""Reads `.pyort` files: one plan, and its weights in the form that the plan needs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PIECE = 1 << 20
 
 @dataclass
 class ExportedModel:
-    """A plan of a file, as sessions want it; see `py_ort.runtime.planning.Planned`."""
+    """A plan of a file, with the interface that sessions need; see `py_ort.runtime.planning.Planned`."""
 
     plan: bytes
     inputs: list[NodeArg]
@@ -53,7 +53,7 @@ class ExportedModel:
 
 
 class Package:
-    """A `.pyort` file, of which weights are read when somebody asks for them; or one's bytes.
+    """A `.pyort` file, or its bytes; weights are read at their first access.
 
     Args:
         source: Path or bytes.
@@ -141,7 +141,7 @@ class Package:
             yield bytes(self._content(entry.offset, entry.size))
 
     def _content(self, offset: int, size: int) -> memoryview:
-        """Return what was written there, and nothing else."""
+        """Return verified bytes: an error if the checksum differs."""
         content = self._bytes(offset, size)
         self._check(offset, size, zlib.crc32(content))
         return content
@@ -190,7 +190,7 @@ class Package:
         return found[0] if len(found) == 1 else memoryview(b"".join(found))
 
     def _stored(self, offset: int, size: int) -> Iterator[Stored]:
-        """Yield what lies there, file by file."""
+        """Yield the bytes of a region, file by file."""
         for piece in self._data:
             length = min(size, size_of(piece) - offset)
             if length > 0:

@@ -1,4 +1,4 @@
-"""Writes `.pyort` files: each content once, whichever plans want it."""
+"""Writes `.pyort` files; contents that several plans share are written once."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class _Data:
         return self._place(content, lambda: content)
 
     def weight(self, entry: WeightEntry) -> Place:
-        """Take a weight, unless its bytes, or those of its matrix in another order, are there already."""
+        """Add a weight, unless its bytes, or the same matrix in another order, were added before."""
         if entry.size == 0:
             return 0, 0, Form.AS_IS
         for form, matrix in self._matrices(entry):
@@ -154,7 +154,7 @@ class _Data:
         return self._offsets[key]
 
     def _matrices(self, entry: WeightEntry) -> Iterator[tuple[tuple[int, ...], memoryview]]:
-        """Yield the matrices of which a weight may be the panels, where something of their size is there."""
+        """Yield the matrices that a packed weight may come from, if the file has contents of their size."""
         shape = _shape(entry)
         if entry.tensor.dtype == ir.DataType.INT8 and len(shape) in (4, 5) and shape[-2:] == (PANEL, FOUR):
             yield from self._integer_matrices(entry, shape)

@@ -1,4 +1,4 @@
-"""The optimizations: one file each, in folders by what they are about; `py_ort.compiler.stages` is the one list.
+"""The optimizations, one file each, in folders by topic; `py_ort.compiler.stages` lists them in order.
 
 `clean` says the same with fewer nodes, `norms` finds normalizations, `fuse` lets operators take their neighbors in,
 `attention` is all that attention is made of, `placed` comes when it is known where nodes run.

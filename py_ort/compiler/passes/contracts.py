@@ -13,7 +13,7 @@ from py_ort.ir.schemas import CANONICAL_OPSET
 
 
 def check_well_formed(model: ir.Model) -> None:
-    """Every value is made before it is read, in its own graph or around it; constants are what their types say."""
+    """Check that values are made before they are read, in their graph or an outer one; check types of constants."""
     _check_graph(model.graph, set())
 
 
@@ -76,7 +76,7 @@ def interface(model: ir.Model) -> Interface:
 
 
 def check_interface(model: ir.Model, before: Interface) -> None:
-    """Inputs and outputs are what they were; a dtype may have become known."""
+    """Check that inputs and outputs are unchanged; a dtype may have become known."""
     now = interface(model)
     assert [name for name, _ in now] == [name for name, _ in before], f"inputs and outputs were {before}, are {now}"
     for (name, old), (_, new) in zip(before, now, strict=True):

@@ -1,4 +1,4 @@
-"""Looking at a node's neighborhood: what fusions share."""
+"""Functions that fusions share to match a node's neighbors."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def drop(value: ir.Value | None) -> None:
 
 
 def split_constant(node: ir.Node) -> tuple[ir.Value, np.ndarray] | None:
-    """For a node of two inputs, one of them a constant: return (the other, the constant's contents)."""
+    """Return the other input and the constant's contents, for a node of two inputs of which one is a constant."""
     if len(node.inputs) != 2:
         return None
     for at in (1, 0):
@@ -149,7 +149,7 @@ def widened(result: ir.Value, inputs: Iterable[ir.Value]) -> bool | None:
 
 
 def reduced_axes(node: ir.Node) -> tuple[int, ...] | None:
-    """Return a reduction's axes, from 0, in order; None where it is told to do nothing, or something is not known."""
+    """Return a reduction's axes, from 0, in order; None if it reduces nothing, or the axes are unknown."""
     axes, count = node.inputs[1] if len(node.inputs) > 1 else None, rank(node.inputs[0])
     # As an attribute in models that are saved in the source's form.
     given = attribute(node, "axes", []) if axes is None else ints(axes)

@@ -52,7 +52,7 @@ class Pass:
         return type(self).__module__.rpartition(".")[2]
 
     def requires(self, model: ir.Model) -> None:
-        """Raise AssertionError when the model is not what the pass works on: operators in their newest forms."""
+        """Raise AssertionError if the model does not meet the pass's requirements: operators in their newest forms."""
         check_canonical(model)
 
     def call(self, model: ir.Model) -> int:
@@ -60,7 +60,7 @@ class Pass:
         raise NotImplementedError
 
     def ensures(self, model: ir.Model) -> None:
-        """Raise AssertionError when the model is not what the pass promises."""
+        """Raise AssertionError if the model does not meet the pass's guarantees."""
 
 
 @dataclass(frozen=True)

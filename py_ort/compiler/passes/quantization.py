@@ -1,4 +1,4 @@
-"""Quantized values, as all passes read them: the integers that stand for floats, and floats that are whole steps.
+"""Reads quantized values: integers with scale and zero point, and floats that are multiples of a scale.
 
 An integer q stands for (q - zero point) * scale. A model has QuantizeLinear and DequantizeLinear around the integers.
 For providers that compute with floats, passes put a FakeQuantize in their place (`fuse/round_trips.py`), alone or at
@@ -99,7 +99,7 @@ class Quantization:
         return axis is not None and rank is not None and attribute(self.node, "axis", 1) % rank == axis % rank
 
     def equals(self, other: Quantization) -> bool:
-        """Return True if both have one scale, and equal integers stand for equal floats."""
+        """Return True if both have the same scale, and equal integers represent equal floats."""
         return self.is_of_all and other.is_of_all and (self.step, self.zero) == (other.step, other.zero)
 
 

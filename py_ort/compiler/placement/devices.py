@@ -36,7 +36,7 @@ class Devices:
     _known: dict[tuple[Any, ...], str] = field(default_factory=dict)
 
     def refusals(self, provider: str, nodes: Iterable[ir.Node]) -> Mapping[ir.Node, str]:
-        """Return those of the nodes that the provider's device does not take, each with the reason.
+        """Return the nodes that the provider's device refuses, each with the reason.
 
         Nodes with sizes or host inputs that are not known before the run are left out: the run tells.
         """

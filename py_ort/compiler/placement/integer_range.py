@@ -22,7 +22,7 @@ Interval = tuple[int, int]
 
 _INFINITY = 1 << 200
 _WIDE = {ir.DataType.INT64: (-(1 << 31), (1 << 31) - 1), ir.DataType.UINT64: (0, (1 << 32) - 1)}
-"""The 64-bit types, and what of them the GPU's 32 bits hold."""
+"""The 64-bit types, and the part of their range that fits the GPU's 32 bits."""
 _NATURAL: dict[ir.DataType | None, Interval] = {
     ir.DataType.BOOL: (0, 1),
     ir.DataType.FLOAT16: (-65504, 65504),
@@ -140,7 +140,7 @@ class IntegerRanges:
 
 Rule = Callable[[IntegerRanges, ir.Node, int], Interval]
 rule = Rules[Rule](("", NHWC))  # where a name is ONNX's; com.microsoft's operators are rewritten before
-"""The interval of an output, by its index; what moves elements needs none."""
+"""Functions that compute the interval of an output, by its index; operators that move elements need none."""
 
 
 def _reason(value: ir.Value, place: str, provider: str) -> str:

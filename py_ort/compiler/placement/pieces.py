@@ -1,4 +1,4 @@
-"""Pieces of a graph on a device between nodes on the CPU, weighed: what they save against the way there and back.
+"""Weighs pieces of a graph on a device between nodes on the CPU: time saved against transfers there and back.
 
 A piece is what runs on the device in one go: connected nodes with as many visits of the CPU before them.
 """

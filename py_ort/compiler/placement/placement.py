@@ -41,7 +41,7 @@ from py_ort.schema.dialect import ELEMENTWISE_CHAIN, X_PARTS, Y_PARTS
 
 #: By node and provider why the node cannot run there, where kernels alone do not tell.
 _Refused: TypeAlias = dict[tuple[ir.Node, str], str]
-_SMALL = 1024  # elements: what the CPU computes for shapes is at most this big
+_SMALL = 1024  # elements: the largest tensor that counts as a computation of shapes
 
 
 def place(model: ir.Model, target: Target, options: CompileOptions) -> dict[ir.Node, PlacedNode]:
@@ -263,7 +263,7 @@ def shape_arithmetic(graph: ir.Graph) -> set[ir.Node]:
 
 
 class _Arithmetic:
-    """One walk over a graph and those inside: what is on the CPU, and what is computed from that."""
+    """A walk over a graph and its subgraphs, which finds values on the CPU and nodes that compute from them only."""
 
     def __init__(self, graph: ir.Graph, wanted_on_host: set[ir.Value], refuted: set[ir.Value]) -> None:
         self.found: set[ir.Node] = set()

@@ -1,1 +1,1 @@
-"""The plan: what the page is told of a compiled model, on the way and on disk."""
+"""The plan: the form of a compiled model for the page, with its cache on disk."""

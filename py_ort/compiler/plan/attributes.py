@@ -1,4 +1,4 @@
-"""A node's attributes as a FlatBuffer of its own."""
+"""Writes a node's attributes as a separate FlatBuffer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _text(value: str | bytes) -> str:
 
 
 def pack_attributes(items: Iterable[ir.Attr]) -> bytes:
-    """Pack attributes; those that hold graphs are left out (they are `Node.subgraphs`).
+    """Pack attributes, without graphs, which are in `Node.subgraphs`.
 
     Most nodes of a model have the same few attribute sets, so what is packed is remembered.
     """

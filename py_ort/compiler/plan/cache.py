@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("py_ort")
 _SUFFIX = ".plan"
 _DEFAULT_BYTES = 4 << 30
-#: How many plans, and what share of the limit, may be stored before the folder is looked through again.
+#: The number of plans, and the share of the limit, that may be stored before the folder's size is checked again.
 _UNCHECKED = 100
 _UNCHECKED_SHARE = 16
 #: An unfinished file that is older than this many seconds was left by a process that died.
@@ -84,7 +84,7 @@ class CacheEntry:
         return self.path.name.removesuffix(_SUFFIX)
 
     def about(self) -> CacheRecord:
-        """Return what it says of itself; nothing when the file cannot be read."""
+        """Return the file's record; an empty one if the file cannot be read."""
         try:
             header = read_header(self.path)
             return CacheRecord(
@@ -141,7 +141,7 @@ class PlanCache:
         return self.folder / "digests"
 
     def load(self, key: str, folder: DataFolder | None) -> CachedModel | None:
-        """Return what is stored under a key, None if there is nothing that can be used.
+        """Return the plan with this key; None if there is none, or it cannot be used.
 
         Args:
             key: From `cache_key`.
@@ -171,7 +171,7 @@ class PlanCache:
             _remove(path)
 
     def store(self, key: str, compiled: CompiledModel, loaded: LoadedModel, source: str = "") -> threading.Thread:
-        """Store a plan, in a thread of its own; the process waits for it before it ends.
+        """Store a plan in a thread, for which the process waits before it ends.
 
         Args:
             key: From `cache_key`.
@@ -205,7 +205,7 @@ class PlanCache:
             _log.warning("the plan was not stored in %s: %s", self.folder, e)
 
     def entries(self) -> list[CacheEntry]:
-        """Return what there is, also what is being stored, the most recently used first."""
+        """Return all entries, also those that are still being written, the most recently used first."""
         self.flush()
         return self._stored()
 
@@ -290,7 +290,7 @@ def _in_folder(key: str, folder: DataFolder) -> str:
 
 
 def _remove(path: Path) -> None:
-    """Remove what has the name of one of our files, whatever it is."""
+    """Remove a file or folder that has the name of a cache file."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -304,7 +304,7 @@ def _user_kernels() -> list[UserDefinition]:
 
 @cache
 def _version() -> Any:
-    """All that may change a plan but the model and the options: our own code and kernels, and what we compile with."""
+    """Return the versions of all code that determines a plan: py_ort's, its kernels', and its libraries'."""
     sources = (file for folder in (PACKAGE, *FOLDERS) for file in folder.rglob("*.py"))
     files = [*sources, *ASSETS.glob("kernels.*.json")]
     stamps = sorted((os.path.relpath(f, PACKAGE), f.stat().st_size, f.stat().st_mtime_ns) for f in files)

@@ -42,7 +42,7 @@ _checked: set[FileStamp] = set()
 
 
 class DamagedEntry(Exception):
-    """A file that is not what was written."""
+    """A file that is damaged."""
 
 
 @dataclass
@@ -120,7 +120,7 @@ def write_entry(
 
 
 def read_entry(path: Path, folder: DataFolder | None) -> CachedModel | None:
-    """Read what `write_entry` wrote; None when the external data are others than then.
+    """Read a file of `write_entry`; None if the external data has changed since.
 
     Args:
         path: The file.
@@ -154,7 +154,7 @@ def read_entry(path: Path, folder: DataFolder | None) -> CachedModel | None:
 
 
 def read_header(path: Path) -> dict[str, Any]:
-    """Return what a file says of its model.
+    """Return a file's record of its model.
 
     Raises:
         FileNotFoundError: There is none.

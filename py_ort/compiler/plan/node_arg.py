@@ -36,7 +36,7 @@ class NodeArg:
         return f"NodeArg(name='{self.name}', type='{self.type}', shape={self.shape})"
 
     def settled(self, value: ir.Value, names: Collection[str] = ()) -> NodeArg:
-        """Return this with the numbers, and those of the names, that are known of the value by now."""
+        """Return a copy with the sizes and names of dimensions that are now known of the value."""
         import onnx_ir as ir
 
         if value.shape is None or not isinstance(value.type, ir.TensorType):

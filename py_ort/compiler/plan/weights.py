@@ -1,4 +1,4 @@
-"""The weights' blob: what lies where, written piece by piece so that no second copy of a big model is made."""
+"""The weights' blob: the place of each weight, and a writer that works piece by piece, without a second copy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LARGEST_SIZE = (1 << 32) - 1
 
 @dataclass(frozen=True)
 class Piece:
-    """Bytes of the blob; `location` and `offset`: where they lie in the model's external data, if they do."""
+    """Bytes of the blob; `location` and `offset` are their place in the model's external data, if they are there."""
 
     part: Part
     size: int
@@ -54,7 +54,7 @@ class WeightEntry:
         return self.tensor.tobytes()
 
     def piece(self) -> Piece:
-        """Return its part of the blob; what is still to be packed is packed when somebody asks for it."""
+        """Return a weight's part of the blob; weights are packed at the first access."""
         tensor = self.tensor
         if isinstance(tensor, ir.LazyTensor):
             return Piece(LazyPart(self.size, self._checked), self.size)
@@ -119,7 +119,7 @@ class Weights:
         return sum(entry.size for entry in entries.values() if entry.places & place)
 
     def pieces(self) -> Iterator[Piece]:
-        """Yield the blob piece by piece, padding included. What numpy has in this form already is not copied."""
+        """Yield the blob piece by piece, padding included, without copying numpy arrays that have this form already."""
         written = 0
         for entry in self.entries:
             if entry.offset < written or entry.size == 0:

@@ -27,7 +27,7 @@ from py_ort.schema.gen.ValueKind import ValueKind
 from py_ort.wire.json_fields import UserDefinition
 
 IDENTIFIER = b"PORT"
-_LARGEST = 2**31 - 1  # of a size in a plan; a model may declare larger ones, which nobody can feed
+_LARGEST = 2**31 - 1  # largest size in a plan; a model may declare larger ones, which no feed can have
 
 _DTYPES = {dtype_name(dtype): int(dtype) for dtype in ir.DataType}
 _HEAP = 1  # of places, the bit of the core's own

@@ -109,7 +109,7 @@ class OnnxWriter:
         return max(model.ir_version or 0, _IR_WITHOUT_LISTED_CONSTANTS)
 
     def name(self, value: ir.Value | None) -> str:
-        """Return the value's name in the proto: its own, or a new one if another value has that."""
+        """Return the value's name in the proto: its own, or a new one if another value has the same."""
         if value is None:
             return ""
         if value not in self._names:
@@ -162,7 +162,7 @@ class OnnxWriter:
         proto.node.append(made)
 
     def node_name(self, node: ir.Node) -> str:
-        """Its own name; "" if another node has that."""
+        """Return the node's name; "" if another node has the same."""
         name = node.name or ""
         if name in self._node_names:
             return ""

@@ -28,7 +28,7 @@ from py_ort.ir.graph import all_nodes
 
 #: Weights stay quantized.
 _NOT_FOLDED = ("DequantizeLinear",)
-#: Patterns of those tools have these, whether they change anything or not.
+#: Operators that patterns of such tools contain, even where they have no effect.
 _IN_PATTERNS = ("Expand", "Flatten", "Reshape", "Transpose")
 _WITH_LAYER_NORMALIZATION = 17  # the opset
 #: In their order, once it is noted what is known.

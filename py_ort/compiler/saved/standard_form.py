@@ -1,4 +1,4 @@
-"""The optimized graph as plain ONNX, for other runtimes: what only our kernels know is written out in its parts.
+"""Writes the optimized graph as plain ONNX, for other runtimes: fused and internal operators become several nodes.
 
 Epilogues of convolutions and products, the bias of MatMul. Operators of com.microsoft stay, and so do those of domains
 that nobody else knows: such a file needs py_ort. Written between passes and layout, in the first opset, from 21 on,
@@ -69,7 +69,7 @@ class StandardForm(OnnxWriter):
         self._since = _FLOOR
 
     def opsets(self, model: ir.Model) -> dict[str, int]:
-        """Return the model's, with what its nodes turned out to need."""
+        """Return the model's opsets, raised to those that the written nodes need."""
         return {**model.opset_imports, _MICROSOFT: 1, "": self._since}
 
     def ir_version(self, model: ir.Model) -> int:
@@ -103,13 +103,13 @@ class StandardForm(OnnxWriter):
             super().node(proto, node)
 
     def _dynamic(self, proto: onnx.GraphProto, x: str) -> str:
-        """Append what rounds a tensor to 8 bits by its own range; return the result's name."""
+        """Append nodes that round a tensor to 8 bits by its own range; return the result's name."""
         parts = [self._fresh() for _ in range(3)]
         proto.node.append(onnx.helper.make_node("DynamicQuantizeLinear", [x], parts))
         return self.emit(proto, "DequantizeLinear", parts)
 
     def _block_product(self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str]) -> str:
-        """Append a MatMulNBits, what comes before it and what it ends in; return the result's name."""
+        """Append a MatMulNBits, with the nodes before it and its epilogue; return the result's name."""
         norm, residual = (inputs[i] if i < len(inputs) else "" for i in (NBITS_NORM, NBITS_RESIDUAL))
         kept = {name: item.value for name, item in node.attributes.items() if name not in OURS}
         own, epilogue = inputs[:NBITS_NORM], Epilogue.of(node)
@@ -143,7 +143,7 @@ class StandardForm(OnnxWriter):
     def fused(
         self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str], attributes: dict[str, Any], z: str = ""
     ) -> str:
-        """Append a Conv, ConvTranspose, Gemm or MatMul and what is fused into it; return the result's name."""
+        """Append a Conv, ConvTranspose, Gemm or MatMul, and the nodes fused into it; return the result's name."""
         limit = _inputs_of(node)
         own = dict(enumerate(inputs[limit:], limit))  # inputs that ONNX's operator does not have
         bias, z = own.get(PRODUCT_BIAS, ""), z or own.get(PRODUCT_RESIDUAL, "")
@@ -160,14 +160,14 @@ class StandardForm(OnnxWriter):
         return result
 
     def _step(self, proto: onnx.GraphProto, node: ir.Node, step: Step, result: str, added: Mapping[str, str]) -> str:
-        """Append a step of an epilogue, which adds what has these names; return the result's name."""
+        """Append a step of an epilogue; bias and residual have these names. Return the result's name."""
         if step.kind == "function":
             return self.function(proto, node, step.function, list(step.numbers), result)
         more = added[step.kind] if step.kind in added else self._number(proto, node, step.numbers[0])
         return self.emit(proto, "Add", [result, more])
 
     def _attention(self, proto: onnx.GraphProto, node: ir.Node, inputs: list[str]) -> None:
-        """Append an Attention: heads cut out of the wider rows they lie in, a mask repeated to all rows and keys."""
+        """Append an Attention, with slices for heads in wider rows, and a mask expanded to all rows and keys."""
         given = dict(enumerate(node.inputs))
         mask, keeps = given.get(ATTENTION_MASK), given.get(ATTENTION_KEPT)
         if keeps is not None and mask is not None and mask.dtype is not None:

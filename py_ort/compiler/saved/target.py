@@ -39,7 +39,7 @@ class SavedModel:
 
     @classmethod
     def of(cls, path: str, entries: Mapping[str, str], level: int = 99) -> SavedModel | None:
-        """Return what a session's options ask for; None if they ask for no file.
+        """Return the file that a session's options request; None if they request none.
 
         With a level below the extended one, or with a disabled fusion, the file keeps the source's opsets and
         operators: such users have tools that look for operators as exporters write them.

@@ -27,7 +27,7 @@ def write_graph(graph: layout.Graph, to: onnx.GraphProto) -> None:
         Damaged: A required part is missing.
         NotImplemented: It has what only onnxruntime itself can use.
     """
-    to.name = "graph"  # the format has no names of graphs, and ONNX wants one
+    to.name = "graph"  # ONNX requires a name, and the format has none
     for tensor in graph.initializers:
         _write_tensor(tensor, to.initializer.add())
     for sparse in graph.sparse_initializers:
@@ -42,7 +42,7 @@ def write_graph(graph: layout.Graph, to: onnx.GraphProto) -> None:
             _write_value(name, types.get(name), border.add())
     inside = {name for node in to.node for name in node.output} - {"", *graph.outputs}
     for name, value in types.items():
-        if name in inside:  # the types of constants and of values around the graph stand there, too
+        if name in inside:  # it also has the types of constants, and of values of outer graphs
             _write_value(name, value, to.value_info.add())
 
 

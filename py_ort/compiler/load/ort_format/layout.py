@@ -28,7 +28,7 @@ class Dimension(Table):
 
 
 class NamedDimension(Table):
-    """A dimension, and what it means."""
+    """A dimension, with its denotation."""
 
     value = table(0, lambda: Dimension)
     denotation = text(1)
@@ -61,7 +61,7 @@ class MapType(Table):
 
 
 class Type(Table):
-    """The type of a value: a number says which of the three it is, and so what lies there."""
+    """The type of a value: a number for one of three kinds, and a table of that kind."""
 
     denotation = text(0)
     kind = integer(1, "uint8")
@@ -91,7 +91,7 @@ class Tensor(Table):
 
 
 class SparseTensor(Table):
-    """A constant of which only some elements are there."""
+    """A sparse constant."""
 
     values = table(0, lambda: Tensor)
     indices = table(1, lambda: Tensor)
@@ -117,7 +117,7 @@ class Attribute(Table):
 
 
 class Node(Table):
-    """A node; one that a provider compiled has a kind of its own."""
+    """A node; nodes that a provider compiled have another kind."""
 
     name = text(0)
     doc = text(1)
@@ -130,7 +130,7 @@ class Node(Table):
 
 
 class Graph(Table):
-    """A graph: types of all its values stand together."""
+    """A graph; one list has the types of all values."""
 
     initializers = tables(0, lambda: Tensor)
     values = tables(1, lambda: Value)

@@ -1,4 +1,4 @@
-"""Tables of FlatBuffers that nobody has verified: each field of a class knows its place, and reads when it is asked.
+"""Unverified tables of FlatBuffers: each field of a class knows its place, is read at its access, and checked then.
 
 The package `flatbuffers` has no verifier for Python. Here a read that leads out of the file is an error of `struct` or
 numpy; that parts lie in each other, so that a small file becomes a huge model, a budget of reads tells.
@@ -43,7 +43,7 @@ class Budget:
 
 
 class Table:
-    """A table of a file. Subclasses say what their fields are; `kind=` of one picks another class.
+    """A table of a file. Subclasses declare the fields; `kind=` of a field selects another class.
 
     Args:
         data: The file.

@@ -44,14 +44,14 @@ _STACKED = 3
 
 
 class Attention(Pass):
-    """Each attention of heads on its own, [batch, heads, positions, size], or [batch * heads, positions, size]."""
+    """Fuses attention over [batch, heads, positions, size] or [batch * heads, positions, size]."""
 
     def __init__(self, target: Target) -> None:
         """`target` tells whether the first provider has Attention."""
         self._target = target
 
     def call(self, model: ir.Model) -> int:
-        """Take each Softmax between two products, then each Attention that could read its operands where they lie."""
+        """Fuse each Softmax between two products, then each Attention that can read its operands from rows."""
         if not self._target.has("", "Attention"):
             return 0
         fused = 0
@@ -169,13 +169,13 @@ def _length(build: Builder, causal: bool | Running, query: ir.Value | None) -> i
 
 
 def _one_batch(operands: list[ir.Value | None]) -> bool:
-    """Return True if every operand has its own part for each batch."""
+    """Return True unless the operands' batch sizes differ."""
     first = [size_at(v, 0) for v in operands]
     return not any(isinstance(size, int) and size != other for size in first for other in first)
 
 
 def _stacked_heads(scores: Scores, operands: list[ir.Value | None]) -> int | None:
-    """How many heads a batch of [batch * heads, …] has: as the operands were made, or the scores taken apart."""
+    """Return the number of heads in [batch * heads, …], from the reshapes of the operands or of the scores."""
     known = [size_at(_unstacked(v), 1) for v in operands]
     known += [size_at(node.outputs[0], 1) for node in scores.nodes if rank(node.outputs[0]) == _STACKED + 1]
     return next((count for count in known if isinstance(count, int)), None)
@@ -326,7 +326,7 @@ def _swaps_heads(node: ir.Node) -> bool:
 
 
 def _lay(node: ir.Node) -> bool:
-    """An Attention on [batch, heads, positions, size]: read where its operands lie, without copies made for it."""
+    """Let an Attention on [batch, heads, positions, size] read its operands from rows, without transposes."""
     if len(node.inputs) < 3 or any(rank(v) != 4 or v is None or v.const_value is not None for v in node.inputs[:3]):
         return False
     query, key, value = map(required, node.inputs[:3])

@@ -164,7 +164,7 @@ def _chosen(node: ir.Node) -> Scores | None:
 
 @_step("Cast")
 def _widened(node: ir.Node) -> Scores | None:
-    """float16 scores, of which the softmax is taken in float32."""
+    """Follow float16 scores whose softmax is computed in float32."""
     if node.inputs[0] is None or node.inputs[0].dtype != ir.DataType.FLOAT16:
         return None
     return scores_of(node.inputs[0], node) if node.outputs[0].dtype == ir.DataType.FLOAT else None
@@ -258,7 +258,7 @@ def unscaled(value: ir.Value | None, scales: list[ir.Node]) -> float:
     """The factor of a Mul by a number behind views of `value` that nothing else reads; the Mul is put on the list."""
     while value is not None:
         node = made_by(value, "Transpose", "Reshape", "Squeeze", "Unsqueeze", "RotaryEmbedding", "Mul", "Div")
-        # Who asks for its shape does not see the scale.
+        # Readers of the shape are unaffected by a scale.
         readers = [use.node for use in value.uses() if use.node.op_type != "Shape"]
         if node is None or len(readers) != 1 or value.is_graph_output():
             return 1.0

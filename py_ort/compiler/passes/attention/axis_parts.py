@@ -1,4 +1,4 @@
-"""Parts of a value's last axis: what slices, splits and reshapes with an axis of two take out of it."""
+"""Finds values that are parts of another value's last axis, through slices, splits and reshapes with an axis of two."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Part:
 
 
 def parts(value: ir.Value | None) -> list[Part]:
-    """Say of what values this one is a part: of itself as a whole, and of those that it was taken out of."""
+    """Return the values that this one is a part of: itself, and those that it was sliced from."""
     known = dims(value)
     if value is None or not known or not isinstance(known[-1], int):
         return []
@@ -49,7 +49,7 @@ def pair(first: ir.Value | None, second: ir.Value | None) -> tuple[Part, Part] |
 
 
 def _part(value: ir.Value) -> Part | None:
-    """The step from a value to what it was taken out of."""
+    """Return the step from a value to the value that it was sliced from."""
     node = made_by(value, "Slice", "Split", "Gather", "Squeeze", "Reshape")
     return None if node is None else {"Slice": _slice, "Split": _split}.get(node.op_type, _of_two)(node, value)
 

@@ -152,7 +152,7 @@ def _anywhere(build: Builder, write: _Write) -> ir.Value:
 
 
 def _first_of(value: ir.Value | None, count: Any, depth: int = _DEPTH) -> Make | None:
-    """How to make the first of `count` places that lie one behind the other; None where that is not known."""
+    """Return a function that makes the first of `count` places; None if they are not known to be consecutive."""
     if value is None or depth == 0:
         return None
     contents = array(value)

@@ -24,7 +24,7 @@ _DEPTH = 16
 
 @dataclass(frozen=True)
 class Running:
-    """The one number of a tensor, plus a known one; `alike`: all queries see what the first one sees."""
+    """The single number of a tensor, plus a constant; `alike`: all queries see the same keys as the first."""
 
     value: ir.Value
     plus: int = 0
@@ -104,7 +104,7 @@ def truths(value: ir.Value | None, depth: int = _DEPTH) -> Triangle | None:
 
 
 def in_rows(offset: Any, mask: ir.Value, queries: Any) -> Any:
-    """The offset, where each query has a row of its own in the mask, or the first one's counts for all."""
+    """Return the offset of a mask with a row for each query, or one row for all."""
     if size_at(mask, -2) != 1 or queries == 1:
         return offset
     return replace(offset, alike=True) if isinstance(offset, Running) else None
@@ -262,7 +262,7 @@ def _positions(value: ir.Value | None) -> tuple[Any, int] | None:
             moved, value = node.inputs[at], node.inputs[1 - at]
             continue
         if node is None or made_by(value, *op_types("view"), "Cast") is None:
-            # One number that nobody knows before the run.
+            # A number that only the run computes.
             return (Running(value), _ANY_AXIS) if axis == _ANY_AXIS and moved is None and _is_integer(value) else None
         value = node.inputs[0]
     return None

@@ -65,7 +65,7 @@ _step = Rules[Callable[[ir.Node, _View, ir.Value], "_View | None"]]()
 
 
 def heads_of(value: ir.Value | None, perm: Sequence[int] = (0, 1, 2, 3)) -> Heads | None:
-    """For a value that is [batch, heads, positions, size] after a transpose by `perm`: where it really lies."""
+    """Return the place of the heads of a value that is [batch, heads, positions, size] after a transpose by `perm`."""
     view = None if value is None else _view(value, 12)
     if view is None or len(view.axes) != len(perm):
         return None

@@ -29,7 +29,7 @@ class _Leaf:
     transposed: bool
 
 
-@rewrite("Reshape", before=("attention",))  # which reads heads where they lie
+@rewrite("Reshape", before=("attention",))  # which reads heads from rows
 def interleaved_heads(node: ir.Node) -> bool:
     """Take a Reshape into heads, behind a product with constant weights, and a bias."""
     known: list[Any] = dims(node.outputs[0]) or []

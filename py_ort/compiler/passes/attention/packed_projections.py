@@ -96,7 +96,7 @@ def _columns(build: Builder, value: ir.Value, start: int, width: int) -> ir.Valu
 
 @packed_projections.also("Attention")
 def _rotate_together(node: ir.Node, target: Target) -> bool:
-    """Queries and keys that rotation alike, and lie side by side: one rotation of all their heads."""
+    """Rotate queries and keys together, if they are adjacent and have the same rotation."""
     q, k = (_rotation(v) for v in node.inputs[:2]) if _reads_columns(target) else (None, None)
     if q is None or k is None or q is k or (q.domain, q.inputs[1:]) != (k.domain, k.inputs[1:]):
         return False

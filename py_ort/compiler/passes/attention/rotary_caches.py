@@ -18,7 +18,7 @@ _DEPTH = 16
 Make = Callable[[Builder], ir.Value]
 """Makes a value in front of a builder's anchor."""
 _rule = Rules[Callable[[ir.Node, bool, int], "Make | None"]]()
-"""The half of what an operator gives, by those of its inputs; what works element by element needs none."""
+"""Functions that derive the half of an operator's output from its inputs' halves; elementwise operators need none."""
 
 
 def half_of(value: ir.Value | None, interleaved: bool, depth: int = _DEPTH) -> Make | None:

@@ -31,7 +31,7 @@ _HEADS_FIRST, _PLACES_FIRST = (1, 2), (2, 1)  # axes of heads and of positions
 class RotaryEmbedding(Pass):
     """On heads of rank 4, heads or positions first."""
 
-    # It looks for its own reshapes, and an Attention would hide them; pairs that are rotated are not interleaved heads.
+    # It matches certain reshapes, which an Attention would hide; and rotated pairs are not interleaved heads.
     before = ("reshapes", "attention", "interleaved_heads")
 
     def __init__(self, target: Target) -> None:
@@ -40,7 +40,7 @@ class RotaryEmbedding(Pass):
         self._caches: dict[Any, ir.Value] = {}
 
     def call(self, model: ir.Model) -> int:
-        """Try each Add, then each Concat; then take in what passes, and lay what is rotated by head in rows."""
+        """Try Adds, then Concats. Then include elements that are not rotated, and rotate in rows instead of by head."""
         if not self._target.has("", "RotaryEmbedding"):
             return 0
         self._caches = {}
@@ -131,7 +131,7 @@ def _take_rest(node: ir.Node) -> bool:
 
 
 def _lay(node: ir.Node) -> bool:
-    """Turn heads in the rows [batch, positions, …] that they lie in, instead of as [batch, heads, positions, size]."""
+    """Rotate heads within rows [batch, positions, …] instead of as [batch, heads, positions, size]."""
     x = node.inputs[0]
     if x is None or rank(x) != 4 or x.const_value is not None or heads_of(x) is None:
         return False
@@ -214,7 +214,7 @@ def _in_rows(build: Builder, source: ir.Value, axes: tuple[int, int], rotate: An
 
 
 def _puts_the_rest(joined: ir.Node, node: ir.Node, x: Part) -> bool:
-    """Return True if a Concat appends to the rotated elements those that follow them in their source."""
+    """Return True if a Concat appends the elements that follow the rotated ones in their source."""
     if joined.domain != "" or joined.op_type != "Concat" or joined.graph is not node.graph or x.start != 0:
         return False
     if len(joined.inputs) != 2 or joined.inputs[0] is not node.outputs[0] or not _is_last(joined):
@@ -303,7 +303,7 @@ def _negated(value: ir.Value | None) -> ir.Value | None:
 
 
 def _stacked(value: ir.Value | None) -> tuple[ir.Node, list[ir.Value | None]] | None:
-    """[…, n, 2] made […, 2 n]: the Concat, and what it stacks."""
+    """Return the Concat of a value […, n, 2] that is reshaped to […, 2 n], and the two parts that it stacks."""
     fold = made_by(value, "Reshape")
     node = None if fold is None else made_by(fold.inputs[0], "Concat")
     known, before = dims(value), None if fold is None else dims(fold.inputs[0])

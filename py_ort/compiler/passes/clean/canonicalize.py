@@ -19,7 +19,7 @@ class Canonicalize(Pass):
     settles = False  # nodes are checked in the form in which the model has them
 
     def __init__(self, check: Check | None = None, output_types: Sequence[str] = ()) -> None:
-        """Say what the model's author meant.
+        """Set the check of nodes, and the declared types.
 
         Args:
             check: Called for each node, in its old form, with its opset.
@@ -39,5 +39,5 @@ class Canonicalize(Pass):
         return count or abs(count_nodes(model) - nodes)
 
     def ensures(self, model: ir.Model) -> None:
-        """This is what the others require."""
+        """Operators are in their newest forms, as all other passes require."""
         check_canonical(model)

@@ -16,7 +16,7 @@ _FLOATS = {"FLOAT16": (11, 5), "BFLOAT16": (8, 8), "FLOAT": (24, 8), "DOUBLE": (
 
 @rewrite("Cast")
 def casts(node: ir.Node) -> bool:
-    """Read what the Cast before reads: a detour through a wider type gives what the direct way gives."""
+    """Skip the Cast before this one, if the detour through its wider type changes no value."""
     wide = node.inputs[0]
     first = made_by(wide, "Cast")
     if first is None or not _detour(first.inputs[0], first.outputs[0], node.outputs[0]):

@@ -1,4 +1,4 @@
-"""Concat of what a Split took apart, and Split of what a Concat put together: neither is needed."""
+"""Removes a Concat of all parts of a Split, and a Split into all parts of a Concat."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _sizes(values: Sequence[ir.Value | None], axis: int | None) -> list[Any]:
 
 
 def _rejoined(node: ir.Node | None) -> int:
-    """All parts of a Split in a row become what was split, for as many Splits as there are."""
+    """Replace consecutive inputs that are all parts of a Split by the Split's input, for each Split."""
     axis = None if node is None else _axis(node)
     if node is None or axis is None:
         return 0
@@ -76,7 +76,7 @@ def _narrowed(split: ir.Node) -> None:
 
 @concats.also("Split")
 def _unsplit(node: ir.Node) -> bool:
-    """A Split that takes apart what Concats put together, maybe with reshapes and other Concats between."""
+    """Remove a Split into the parts that Concats joined, also through reshapes and other Concats."""
     axis, value = _axis(node), node.inputs[0]
     sizes = _sizes(node.outputs, axis)
     if axis is None or value is None or not all(isinstance(size, int) for size in sizes):

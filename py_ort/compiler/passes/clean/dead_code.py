@@ -14,7 +14,7 @@ class DeadCode(Pass):
     """Backwards from the outputs."""
 
     def call(self, model: ir.Model) -> int:
-        """Remove what nothing reads."""
+        """Remove unused nodes."""
         count = 0
         graphs = list(all_graphs(model.graph))
         for graph in reversed(graphs):

@@ -33,7 +33,7 @@ from py_ort.ir.operators import operator
 from py_ort.ir.shape_data import shape_data
 from py_ort.uninterrupted import check
 
-# A folded constant is sent to the page as a weight. What old models compute from shapes (weights of ConstantOfShape)
+# A folded constant is sent to the page as a weight. Constants that old models compute from shapes (ConstantOfShape)
 # may be large.
 _LIMIT_BYTES = 1 << 30
 _LIMIT_GROWTH = 64 << 20  # bytes that a result of other operators may be larger than its inputs
@@ -45,7 +45,7 @@ class Folding(Pass):
     """Constant folding."""
 
     def __init__(self, *, shapes: bool = True, inferred: bool = True, but: Collection[str] = ()) -> None:
-        """Say what to fold besides nodes on constants.
+        """Choose what to fold besides nodes on constants.
 
         Args:
             shapes: Also what depends on shapes only.
@@ -55,7 +55,7 @@ class Folding(Pass):
         self._shapes, self._inferred, self._but = shapes, inferred, but
 
     def call(self, model: ir.Model) -> int:
-        """Fold in order, and infer again what reads the results: shapes depend on them, and more to fold on shapes."""
+        """Fold nodes in order, and infer the shapes of their readers again: known shapes allow more folds."""
         count = 0
         room = model.meta.setdefault(_ROOM, _LIMIT_BYTES + _bytes_of_constants(model))
         better: set[ir.Value | None] = set()

@@ -28,7 +28,7 @@ class Functions(Pass):
         self._target = target
 
     def call(self, model: ir.Model) -> int:
-        """Expand what no provider runs, and what the first provider would run if it were expanded."""
+        """Expand nodes that no provider can run, and nodes whose expansion the first provider can run."""
         count = 0
         for _ in range(_DEPTH):
             expanded = sum(self._expand(node) for node in list(all_nodes(model.graph)) if node.graph is not None)

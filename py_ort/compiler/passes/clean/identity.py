@@ -1,4 +1,4 @@
-"""Removes what changes nothing: Identity, Dropout at inference, Cast to the same type, Add 0, Mul 1, and the like."""
+"""Removes nodes without effect: Identity, Dropout at inference, Cast to the same type, Add 0, Mul 1, and the like."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Identity(Pass):
         self._but = but
 
     def call(self, model: ir.Model) -> int:
-        """Take out nodes that pass their input on."""
+        """Remove nodes that return their input."""
         count = 0
         for node in list(all_nodes(model.graph)):
             if node.graph is None or node.op_type in self._but or not _passes_on(node):

@@ -1,4 +1,4 @@
-"""Sizes that are asked of tensors in the middle of the graph, but are those of inputs, or sums of them: asked there.
+"""Reads sizes from the model's inputs, if Shape nodes read equal sizes, or sums of them, from inner tensors.
 
 So a tensor is not kept, or made in a certain form, for its shape alone.
 """

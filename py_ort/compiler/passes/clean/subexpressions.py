@@ -16,7 +16,7 @@ _SAMPLED = 256
 
 
 class Subexpressions(Pass):
-    """Within each graph; a subgraph's nodes are not shared with those around it."""
+    """Works within each graph; a subgraph shares no nodes with its outer graph."""
 
     after = ("sizes",)  # sizes that are asked of the same input are the same nodes
 

@@ -1,4 +1,4 @@
-"""A node becomes part of the product that makes what it reads, where nothing else reads that."""
+"""Makes a node part of the product that computes its input, if the product has no other reader."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from py_ort.ir.graph import attributes_of, origins, remove, replace_value, set_o
 
 
 def absorb(host: ir.Node, reader: ir.Node) -> None:
-    """Let the host give what its only reader gave. Its epilogue, or its weights, do that already."""
+    """Replace the host's only reader by the host, whose epilogue or weights already include the reader's operation."""
     set_origins(host, (*origins(host), *origins(reader)))
     replace_value(reader.outputs[0], host.outputs[0])
     remove(reader)
@@ -38,7 +38,7 @@ def absorb_with(host: ir.Node, reader: ir.Node, place: int, value: ir.Value | No
 
 
 def summands(add: ir.Node) -> Iterator[tuple[ir.Node, ir.Value, ir.Value]]:
-    """Yield what makes an operand for this node alone, that operand and the other one.
+    """Yield each node that makes an operand for this node alone, with this operand and the other.
 
     The second operand comes first: the later of two products takes the other's result.
     """

@@ -18,7 +18,7 @@ from py_ort.ir.operators import operator
 
 _LARGEST = 1 << 16  # elements of a constant that is computed again
 _FAR = 4  # nodes that are looked at, one behind the other
-#: Their results jump, as those of comparisons and of Casts to integers.
+#: Operators with steps, such as comparisons and Casts to integers.
 _STEPS = ("Ceil", "Floor", "Mod", "Round", "Sign")
 
 
@@ -105,7 +105,7 @@ def _merge(last: ir.Node) -> bool:
 
 
 def _run(last: ir.Node) -> tuple[list[ir.Node], np.ndarray | None, np.ndarray | None]:
-    """Return the nodes that can be merged, in order, and what they multiply by and add together.
+    """Return the nodes that can be merged, in order, with their total factor and shift.
 
     The constants are small together, too, and their type holds what becomes of them.
     """

@@ -18,7 +18,7 @@ class BehindConvolutions(Pass):
         """Any opset."""
 
     def call(self, model: ir.Model) -> int:
-        """Take what follows each convolution."""
+        """Fuse the nodes after each convolution."""
         if model.opset_imports.get("", 0) < _NUMPY_BROADCASTING:
             return 0
         for node in nodes_of(model, "BatchNormalization"):

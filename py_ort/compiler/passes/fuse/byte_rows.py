@@ -1,4 +1,4 @@
-"""FakeQuantize → MatMulNBits with weights of 8 bits: the product is told in which steps its rows are.
+"""FakeQuantize → MatMulNBits with weights of 8 bits: gives the product the quantization steps of its rows.
 
 DynamicFakeQuantize becomes a part of it. Its kernel may then multiply the integers themselves, where the device does.
 """

@@ -1,4 +1,4 @@
-"""Operators on the numbers that one tensor of bytes stands for, up to what quantizes the result → a table of 256.
+"""Elementwise operators between DequantizeLinear and QuantizeLinear of bytes → a table of 256 bytes.
 
 DequantizeLinear → Sigmoid → QuantizeLinear, with a product of both and what is behind it, whatever is rounded in
 between: all of it is a function of a byte. Tables are made with ONNX's own definitions of the operators.
@@ -48,7 +48,7 @@ class ByteTables(Pass):
 
 
 class _Graph:
-    """Of the values of a graph those that are functions of one tensor of bytes."""
+    """The values of a graph that are functions of one tensor of bytes."""
 
     def __init__(self, graph: ir.Graph | ir.Function, opset: int) -> None:
         self._graph, self._opset = graph, opset
@@ -60,7 +60,7 @@ class _Graph:
                 self._sources[node.outputs[0]] = source
 
     def _source(self, node: ir.Node) -> ir.Value | None:
-        """The bytes of which the node's result is a function; its own, where it makes them."""
+        """Return the bytes that the node's result is a function of: another value's, or the node's own."""
         if node.domain != "" or len(node.outputs) != 1 or not node.inputs or node.inputs[0] is None:
             return None
         x, made = node.inputs[0], node.outputs[0]
@@ -76,7 +76,7 @@ class _Graph:
         return sources.pop() if len(sources) == 1 else None
 
     def fuse(self) -> int:
-        """Look up what is read by others; return how much that is."""
+        """Replace quantized results by lookups in tables; return the number of changes."""
         wanted: dict[ir.Value, list[ir.Node]] = {}
         for node in self._graph:
             if node.op_type != "QuantizeLinear":
@@ -93,7 +93,7 @@ class _Graph:
         return count
 
     def _take(self, source: ir.Value, ends: Sequence[ir.Node]) -> int:
-        """Look up what these nodes make of the source; all at once, or what can be."""
+        """Replace the outputs of these nodes by lookups of the source: all of them, or as many as possible."""
         between = [self._between(node, source) for node in ends]
         together = sorted({node for nodes in between for node in nodes}, key=self._places.__getitem__)
         tables = _tables(together, source, [node.outputs[0] for node in ends], self._opset)
@@ -142,7 +142,7 @@ class _Graph:
         return all(each is None or _is_number(each) for each in maker.inputs)
 
     def _sweep(self) -> None:
-        """Take out what nobody reads any more."""
+        """Remove nodes that are now unused."""
         for node in reversed(list(self._graph)):
             value = node.outputs[0]
             if value in self._sources and not value.uses() and not value.is_graph_output():

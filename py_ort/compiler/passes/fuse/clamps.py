@@ -47,7 +47,7 @@ def clamped(node: ir.Node) -> tuple[ir.Value, Bounds] | None:
 
 
 def _number(value: ir.Value | None) -> float:
-    """A constant of one element; what is none is not a number."""
+    """Return the number of a constant of one element; NaN for any other value."""
     found = scalar(value)
     return math.nan if found is None else float(found)
 

@@ -186,7 +186,7 @@ def _scale_later(add: ir.Node) -> bool:
     replace_value(output, build.op("Mul", shifted, factor))
     remove(add)
     remove(mul)
-    # Each convolution takes its own copy of the factor.
+    # Each convolution gets its own Mul by the factor, which then folds into its weights.
     final = shifted.uses()
     product = next(iter(final)).node
     for conv in dict.fromkeys(users):

@@ -87,7 +87,7 @@ def _as_floats(node: ir.Node) -> bool:
         return False
     x, integers = rounding.inputs[0], node.inputs[1]
     assert x is not None
-    # One in another graph may not be seen from here, or stand behind.
+    # A value of another graph may be out of scope here, or be made later.
     near = (use.node for use in x.uses() if use.node.graph is rounding.graph)
     rounded = next((each.outputs[0] for each in near if is_dynamic_rounding(each)), None)
     if rounded is None:

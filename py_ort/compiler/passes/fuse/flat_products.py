@@ -20,7 +20,7 @@ def flat_products(node: ir.Node) -> bool:
     bias = node.inputs[2] if len(node.inputs) > 2 else None
     if flatten is None or weights is None or weights.const_value is None or attribute(node, "transA", 0):
         return False
-    # The weights stay as they are: those of large models are files that nobody has read yet.
+    # The weights are not changed: in large models they are files that are not read yet.
     if attribute(node, "transB", 0) or attribute(node, "alpha", 1.0) != 1 or attribute(node, "beta", 1.0) != 1:
         return False
     if bias is not None and (bias.const_value is None or rank(bias) != 1):

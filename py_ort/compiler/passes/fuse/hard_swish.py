@@ -95,7 +95,7 @@ def _product(node: ir.Node) -> bool:
 
 
 def _replace(top: ir.Node, op_type: str, x: ir.Value, inner: ir.Node, **attributes: Any) -> bool:
-    """Put one node in the place of `top`, and remove what nothing reads any more."""
+    """Replace `top` by one node, and remove nodes that are then unused."""
     if top.graph is not inner.graph or top.outputs[0].dtype not in _FLOATS:
         return False
     build = Builder(top, origin=(*origins(inner), *origins(top)))

@@ -25,7 +25,7 @@ def padded_windows(node: ir.Node) -> bool:
         or attribute(pad, "mode", "constant") != "constant"
     ):
         return False
-    # The average of a padded tensor counts what was padded.
+    # The average over a padded tensor includes the padding.
     if node.op_type == "AveragePool" and (
         attribute(node, "ceil_mode", 0) or (any(own) and not attribute(node, "count_include_pad", 0))
     ):

@@ -1,4 +1,4 @@
-"""Sums and products taken apart: an expression as a polynomial of chosen values, however it is written.
+"""Reads sums and products of nodes as a polynomial of chosen values, independent of how the model writes it.
 
 Gelu, Swish and HardSwish are known as polynomials of x and of an inner function, not by the order of their nodes.
 """
@@ -111,7 +111,7 @@ def is_near(found: Polynomial | None, wanted: Mapping[tuple[int, ...], float], t
 
 
 def behind(value: ir.Value | None, depth: int = _DEPTH) -> Iterator[ir.Value]:
-    """Yield the value, and those that sums and products make it of, the nearest first."""
+    """Yield the value, and the operands of the sums and products that make it, the nearest first."""
     row = [value]
     for _ in range(depth):
         later: list[ir.Value | None] = []

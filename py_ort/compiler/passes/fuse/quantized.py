@@ -95,7 +95,7 @@ def _reads_signed(op_type: str, domain: str, inputs: Sequence[ir.Value | None]) 
 
 
 def fits_in_integers(node: ir.Node, kinds: Kinds = BYTES) -> bool:
-    """Take out a Relu or Clip, if what it cuts off the integers behind it, of these types, cannot hold either."""
+    """Remove a Relu or Clip before a quantization to one of these types that saturates at the same bounds."""
     behind = only_user(node.outputs[0])
     result = quantized_by(behind, kinds)
     if result is None or behind is None or behind.inputs[0] is not node.outputs[0] or node.inputs[0] is None:
@@ -123,7 +123,7 @@ def _bytes(value: ir.Value | None, *, axis: int | None = None) -> Quantization |
 
 
 def _bias(value: ir.Value | None, x: Quantization, w: Quantization) -> ir.Value | None:
-    """Return the int32 constant that a bias was dequantized from, if its steps are those of the product."""
+    """Return the int32 constant that a bias was dequantized from, if its scale is the product's."""
     found = dequantized(value, (ir.DataType.INT32,))
     if found is None or found.zeros.any():
         return None

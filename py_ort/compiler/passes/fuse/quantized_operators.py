@@ -32,7 +32,7 @@ class QuantizedOperators(Pass):
         self._target = target
 
     def call(self, model: ir.Model) -> int:
-        """Take each but those that are alone in a graph."""
+        """Fuse each operator, except one that is alone in its graph."""
         if not (rounds_floats(self._target) or computes_on_signed_bytes(self._target)):
             return 0
         nodes = [node for node in all_nodes(model.graph) if float_form(node.domain, node.op_type) is not None]

@@ -84,7 +84,7 @@ def _round_trip(node: ir.Node, kinds: Kinds) -> bool:
 
 
 def _before_moves(node: ir.Node, kinds: Kinds) -> int:
-    """Dequantize what was only moved since it was quantized where that was done; return before how many moves."""
+    """Move dequantizations up to the quantization, over nodes that move elements; return their number."""
     source, moves = moved(node.inputs[0])
     made = quantized_by(None if source is None else source.producer(), kinds)
     if made is None:
@@ -96,7 +96,7 @@ def _before_moves(node: ir.Node, kinds: Kinds) -> int:
 
 
 def _moves_floats(move: ir.Node, made: Quantization) -> bool:
-    """Dequantize before a move, if all that reads what it gives dequantizes that."""
+    """Dequantize before a node that moves elements, if all readers of its outputs dequantize them."""
     users = [use for output in move.outputs for use in output.uses()]
     if any(output.is_graph_output() for output in move.outputs):
         return False

@@ -1,4 +1,4 @@
-"""Quantized tensors of uint8 become int8, whose zero points are less by 128: they stand for the same floats.
+"""Replaces uint8 in quantized tensors by int8, with zero points less by 128, so that the floats are the same.
 
 For providers whose operators on quantized tensors are of int8 (feature "signed").
 """

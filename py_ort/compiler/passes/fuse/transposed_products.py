@@ -1,4 +1,4 @@
-"""MatMul of a transposed operand, or times a number → com.microsoft's FusedMatMul, which reads it as it lies."""
+"""MatMul of a transposed operand, or times a number → com.microsoft's FusedMatMul, without the transpose."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from py_ort.ir.operators import MICROSOFT
 
 
 def swapped(value: ir.Value | None) -> ir.Value | None:
-    """For a value made by a Transpose of the last two axes, return what it transposes."""
+    """Return the input of the Transpose of the last two axes that makes a value; None if there is no such Transpose."""
     node = made_by(value, "Transpose")
     perm = None if node is None else permutation(node)
     if node is None or perm is None or len(perm) < 2:
@@ -22,7 +22,9 @@ def swapped(value: ir.Value | None) -> ir.Value | None:
     return node.inputs[0] if perm == [*plain[:-2], plain[-1], plain[-2]] else None
 
 
-@rewrite("MatMul", needs=runs("FusedMatMul", MICROSOFT), after=("attention",))  # which wants the products as they are
+@rewrite(
+    "MatMul", needs=runs("FusedMatMul", MICROSOFT), after=("attention",)
+)  # which matches products before this pass
 def transposed_products(node: ir.Node) -> bool:
     """Take each MatMul of two computed operands that a transpose of the last two axes precedes, or a number follows."""
     a, b = node.inputs[:2]

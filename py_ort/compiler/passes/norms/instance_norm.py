@@ -30,7 +30,7 @@ from py_ort.ir.graph import dims, replace_value
 
 @rewrite("Div", "Mul")
 def instance_norm(node: ir.Node, target: Target) -> bool:
-    """Find it by its quotient. Runs before `layer_norm`, which takes what has no channels' scale."""
+    """Match by the quotient. Runs before `layer_norm`, which matches norms without a scale for each channel."""
     operators = [n for n in ("InstanceNormalization", "GroupNormalization") if target.has("", n)]
     normal = normal_of(node) if operators else None
     known = None if normal is None else dims(normal.x)
@@ -67,7 +67,7 @@ def _scaled_by_element(normal: Normal, known: list[Any]) -> bool:
 
 
 def _groups(normal: Normal, known: list[Any]) -> bool:
-    """Groups were made by a Reshape before, and are taken apart by one behind."""
+    """Make a GroupNormalization of a norm between two Reshapes that form its groups; return True on success."""
     before, after = made_by(normal.x, "Reshape"), only_user(normal.value)
     if before is None or after is None or after.domain != "" or after.op_type != "Reshape":
         return False

@@ -115,7 +115,7 @@ def _variance(inside: ir.Value | None) -> tuple[ir.Value, tuple[int, ...], float
 
 
 def _quotients(node: ir.Node) -> list[tuple[ir.Value, ir.Value, list[ir.Node]]]:
-    """For x / root, or x times the reciprocal of a root: x, what the root is taken of, and the nodes between."""
+    """Return, for x / root or x times the root's reciprocal: x, the root's argument, and the nodes between."""
     if len(node.inputs) != 2 or None in node.inputs:
         return []
     first, second = map(required, node.inputs)
@@ -131,7 +131,7 @@ def _quotients(node: ir.Node) -> list[tuple[ir.Value, ir.Value, list[ir.Node]]]:
 
 
 def _power(value: ir.Value | None, exponent: float) -> tuple[ir.Value, list[ir.Node]] | None:
-    """For a root, or its reciprocal: what it is taken of, and the nodes."""
+    """Return the argument of a root or of its reciprocal, and the nodes."""
     node = made_by(value, "Sqrt", "Pow", "Reciprocal", "Div")
     if node is None or node.inputs[0] is None:
         return None
@@ -218,7 +218,7 @@ def builder_for(normal: Normal, affine: Affine) -> Builder:
 
 
 def clear(normal: Normal, affine: Affine) -> None:
-    """Remove what nothing reads any more."""
+    """Remove nodes that are now unused."""
     for part in (*reversed(affine.nodes), *normal.nodes):
         if part.graph is not None and not any(o.uses() or o.is_graph_output() for o in part.outputs):
             remove(part)

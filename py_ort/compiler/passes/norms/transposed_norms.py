@@ -16,7 +16,7 @@ from py_ort.ir.graph import attribute, attributes_of, dims, origins, rank
     before=("attention",),  # which follows transposes to rows, but no normalization
 )
 def transposed_norms(node: ir.Node) -> bool:
-    """Swap them where the transpose leaves the last axis alone, and nobody else reads it."""
+    """Swap them if the transpose keeps the last axis and has no other reader."""
     x = node.inputs[0]
     transpose, count = made_by(x, "Transpose"), rank(x)
     perm = None if transpose is None else attribute(transpose, "perm")

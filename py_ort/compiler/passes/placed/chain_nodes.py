@@ -158,7 +158,7 @@ def worth(node: ir.Node, result: ir.Value) -> bool:
 
 
 def program_of(chain: Sequence[ir.Node], inputs: Sequence[ir.Value]) -> str:
-    """Return the program (`ir/programs.py`) of nodes, each behind those that it reads; `inputs[i]` is register i."""
+    """Return the program (`ir/programs.py`) of topologically sorted nodes; `inputs[i]` is register i."""
     registers: dict[ir.Value, int] = {value: i for i, value in enumerate(inputs)}
     instructions: list[Instruction] = []
 

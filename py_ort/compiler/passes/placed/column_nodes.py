@@ -1,4 +1,4 @@
-"""Nodes that read and write columns (along the last axis) of wider tensors: which can, and how they are told to."""
+"""Nodes that read or write columns (along the last axis) of wider tensors, and their attributes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def width_of(value: ir.Value | None) -> int | None:
 
 
 def take_columns(node: ir.Node, index: int, first: int, count: int) -> None:
-    """Let the node read its input as columns, which may be columns of those that it reads already."""
+    """Let the node read its input as columns; if it reads columns already, these are columns of them."""
     if node.op_type == "Concat" or (node.domain, node.op_type) == _CHAIN:
         sources = node.inputs[: attribute(node, INTO)]
         given = list(attribute(node, X_COLUMNS) or [n for v in sources for n in (0, width_of(v))])

@@ -39,11 +39,11 @@ class Columns(KernelPass):
     after = ("elementwise_chains",)  # placement is final
 
     def call(self, model: ir.Model) -> int:
-        """Each graph by itself: what is computed again and again is made each time."""
+        """Rewrite each graph separately: a loop's body makes its tensors in each iteration."""
         return sum(self._slices(graph) + self._concats(graph) for graph in all_graphs(model.graph))
 
     def ensures(self, model: ir.Model) -> None:
-        """Columns lie within their tensors."""
+        """Check that columns are within their tensors."""
         check_columns(model)
 
     def _slices(self, graph: ir.Graph) -> int:
@@ -90,7 +90,7 @@ class Columns(KernelPass):
         wide: Mapping[ir.Value, list[ir.Node]],
         position: Mapping[ir.Node, int],
     ) -> list[_Part]:
-        """The inputs of a Concat that can be made in place, by when they are there."""
+        """Return the inputs of a Concat that can be made in place, in the order in which they are computed."""
         count, sources = rank(node.outputs[0]), [v for v in node.inputs if v is not None]
         if count is None or attribute(node, "axis") % count != count - 1 or len(set(sources)) < len(node.inputs):
             return []
@@ -160,7 +160,7 @@ def _meet(part: _Part, other: _Part) -> bool:
 
 
 def _apart(node: ir.Node) -> int:
-    """How many inputs, from the first on, must lie in another tensor than the output: a convolution's need not."""
+    """Return the number of leading inputs that must not share the output's tensor: 0 for convolutions."""
     if node.op_type == "Concat":
         return int(attribute(node, INTO, len(node.inputs)))
     return 1 if node.op_type == "Resize" else 0
@@ -221,7 +221,7 @@ def _parts(node: ir.Node) -> list[tuple[ir.Value, int]]:
 
 
 def _fuse(concat: ir.Node, parts: Sequence[_Part], wide: dict[ir.Value, list[ir.Node]], lifetimes: Lifetimes) -> None:
-    """Let the parts be written into one tensor, and what is left be copied there."""
+    """Write the parts into one tensor, and copy the remaining ones."""
     widths, copied, given = _widths(concat), _copied(concat, parts), attribute(concat, X_COLUMNS)
     firsts, width = [sum(widths[:i]) for i in range(len(widths))], sum(widths)
     lifetimes.join([part.value for part in parts], concat)

@@ -15,7 +15,7 @@ from py_ort.ops.counted import COUNTED
 
 
 class Counts(KernelPass):
-    """Of nodes on a device. The core downloads the count alone, since it is a host input, and goes on from there."""
+    """Splits nodes on a device. The core downloads only the count, a host input, and continues with it."""
 
     def call(self, model: ir.Model) -> int:
         """Give each such node its counting node."""

@@ -36,9 +36,9 @@ from py_ort.schema.dialect import ELEMENTWISE_CHAIN, FINISH, PROGRAM
 
 _INPUTS = 6  # buffers that every device may bind at once, the result's and one more aside
 _INSTRUCTIONS = 24
-_CPU_OPERATORS = 4  # of a chain that a CPU gains by
-_CPU_REDUCED = 2  # of one that is reduced at once, and so not written at all
-_READERS = 2  # of what is computed again for each
+_CPU_OPERATORS = 4  # least length of a chain that is worth it on a CPU
+_CPU_REDUCED = 2  # the same for a chain that a reduction reads, and that is therefore never written
+_READERS = 2  # at most, of a value that each reader's chain computes again
 
 ProviderOf = Callable[[ir.Node], str]
 
@@ -51,7 +51,7 @@ class Takes(Protocol):
 
 
 class ElementwiseChains(Pass):
-    """From its last operator backwards, as far as nothing else reads what is between."""
+    """Collects a chain from its last operator backwards, as long as the values between have no other reader."""
 
     after = ("activation",)  # which moves functions into epilogues of products
     settles = False  # the new nodes have no place yet
@@ -149,7 +149,7 @@ class ElementwiseChains(Pass):
         )
 
     def _grow(self, last: ir.Node) -> list[ir.Node]:
-        """The nodes of the chain, each behind those that it reads."""
+        """Return the nodes of the chain, topologically sorted."""
         chain, members, inputs = [last], {last}, set(read(last))
         provider, dtype = self._provider_of(last), last.outputs[0].dtype
         at = 0
@@ -230,7 +230,7 @@ class _Chain:
         return [source] if source is not None else _inputs(self.chain)
 
     def fuse(self) -> list[ir.Node]:
-        """Make the node; return those that are gone for it."""
+        """Make the chain's node; return the nodes that it replaces."""
         inputs, nodes = self.inputs, self.nodes
         build = Builder(self.end, origin=[name for node in nodes for name in origins(node)])
         output = self.end.outputs[0]

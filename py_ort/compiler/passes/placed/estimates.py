@@ -36,7 +36,7 @@ _FUNCTIONS: dict[Any, Callable[[Sequence[Any]], Any]] = {
 
 
 class Estimates:
-    """Each expression is evaluated once, and so is what it is made of."""
+    """Evaluates each expression, and each part of it, once."""
 
     def __init__(self) -> None:
         """Nothing is known yet."""

@@ -1,4 +1,4 @@
-"""Says of Attention whether, in a step of one row, its caches may lie in buffers with room for more rows.
+"""Finds the Attentions whose caches may be in buffers with room for more rows, in steps of one row.
 
 Such a step is run as if all the room were rows that came before: then nothing that it is recorded with changes from one
 step to the next. The kernel looks at the rows that there are, so it must find in a mask's columns for these what it
@@ -309,7 +309,7 @@ def _compared(node: ir.Node, difference: Any) -> Any:
 
 @_rule("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity")
 def _viewed(facts: _Facts, node: ir.Node) -> _Fact | None:
-    """The same elements in the same order: columns stay such where as many elements lie behind each."""
+    """The same elements in the same order; columns remain columns if as many elements follow each."""
     fact, (_, axis) = facts.of(node.inputs[0]), columns(node.outputs[0])
     if fact is None or (fact.axis is None) != (axis is None):
         return None
@@ -339,7 +339,7 @@ def _transposed(facts: _Facts, node: ir.Node) -> _Fact | None:
 
 @_rule("Slice")
 def _cut(facts: _Facts, node: ir.Node) -> _Fact | None:
-    """From the first column on; what is cut of other axes is the same in all steps."""
+    """A Slice from the first column on; other axes are cut alike in all steps."""
     fact, (_, axis) = facts.of(node.inputs[0]), columns(node.outputs[0])
     starts, ends, axes = (elements(value) for value in node.inputs[1:4])
     steps = elements(node.inputs[4]) if len(node.inputs) > 4 else [1] * len(starts or ())

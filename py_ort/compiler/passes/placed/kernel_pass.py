@@ -14,7 +14,7 @@ Takes = Callable[[ir.Node], bool]
 
 
 class KernelPass(Pass):
-    """A pass over placed nodes: mostly over those whose kernels can do something besides their operator."""
+    """A pass over placed nodes, for kernels with features beyond their operator."""
 
     def __init__(self, takes: Takes) -> None:
         """`takes`: of a node."""

@@ -117,7 +117,7 @@ def _over(before: Sequence[_Held], size: np.ndarray) -> _Held:
 
 
 def _views(graph: ir.Graph) -> dict[ir.Value, ir.Value]:
-    """Values that lie in another's memory, and that one: reshaped, or a wider one that is written into."""
+    """Return the values that share another value's memory, and that value: its reshaped source, or a wider tensor."""
     found: dict[ir.Value, ir.Value] = {}
     for node in graph:
         at = 0 if operator(node.domain, node.op_type).view else attribute(node, INTO)

@@ -1,4 +1,4 @@
-"""A product, Softmax or normalization → FakeQuantize: the end of its epilogue, whatever stands in that already.
+"""A product, Softmax or normalization → FakeQuantize: appends the rounding to its epilogue.
 
 Sums with a rounded product are made there, too (→ Add of a bias → FakeQuantize → Add of a residual → FakeQuantize).
 Runs after placement: only kernels with the feature "steps" have epilogues of any length, and only those with "residual"
@@ -44,13 +44,13 @@ class QuantizedEnds(KernelPass):
         self._takes_residual = takes_residual
 
     def call(self, model: ir.Model) -> int:
-        """Take each rounding of what nothing else reads, the first ones first."""
+        """Fuse each rounding that is the only reader of its input, in order."""
         nodes = list(all_nodes(model.graph))
         moved = sum(self._before_views(node) for node in nodes if is_rounding(node))
         return moved + sum(self._fuse(node) or self._add(node) for node in nodes)
 
     def _before_views(self, node: ir.Node) -> bool:
-        """Round where the elements are made, not behind what only gives them another shape, if that saves a launch."""
+        """Move a rounding before a reshape, to the node that makes the elements, if that saves a dispatch."""
         user, value = node, node.inputs[0]
         while value is not None and only_for(value, user):
             maker = value.producer()
@@ -97,7 +97,7 @@ class QuantizedEnds(KernelPass):
         )
 
     def _add(self, node: ir.Node) -> bool:
-        """Add a number, a bias or what is of a product's shape to one that was rounded."""
+        """Append to an epilogue with a rounding an addition: of a number, a bias or a residual."""
         if (node.domain, node.op_type) != ("", "Add"):
             return False
         for host, x, z in summands(node):

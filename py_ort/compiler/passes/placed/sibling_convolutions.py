@@ -1,4 +1,4 @@
-"""Convolutions of the same pixels, each by itself (1x1) → one, of whose channels each reader takes its own.
+"""Several 1x1 convolutions of one input → one convolution, whose readers each read a part of the channels.
 
 Runs after `columns`, on nodes that are placed, where all readers take columns of wider tensors (see there): what is
 loaded and launched for one serves all. What writes columns itself stays as it is, and so do larger windows: kernels may
@@ -28,7 +28,7 @@ _STACKED = (1, 2, CONV_SCALES)
 class SiblingConvolutions(KernelPass):
     """Two or more that differ in their weights only."""
 
-    after = ("columns",)  # which has told who reads columns
+    after = ("columns",)  # which lets nodes read columns
 
     def call(self, model: ir.Model) -> int:
         """Look at the readers of each value."""
@@ -48,7 +48,7 @@ class SiblingConvolutions(KernelPass):
         return count
 
     def ensures(self, model: ir.Model) -> None:
-        """Columns lie within their tensors."""
+        """Check that columns are within their tensors."""
         check_columns(model)
 
     def _kind(self, node: ir.Node, graph: ir.Graph) -> object:

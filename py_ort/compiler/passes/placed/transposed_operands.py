@@ -42,7 +42,7 @@ class TransposedOperands(KernelPass):
         self._provider_of = provider_of
 
     def call(self, model: ir.Model) -> int:
-        """Take what is around each product."""
+        """Fuse the transposes around each product."""
         products = [node for node in all_nodes(model.graph) if node.domain != INTERNAL and self._may(node)]
         return sum(self._operand(node, at) for node in products for at in (0, 1)) + sum(map(self._result, products))
 

@@ -24,7 +24,7 @@ from py_ort.providers import CPU, PlacedNode
 
 HALVES = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 _FLOAT = ir.DataType.FLOAT
-#: They move elements of several inputs; operators that move those of one say so (`Operator.view`, `Operator.moves`).
+#: Operators that move elements of several inputs; of one: see `Operator.view` and `Operator.moves`.
 _MOVES = ("Concat", "ScatterElements", "ScatterND", "TensorScatter", "Compress")
 #: A number that is infinite as float16 need not be so as float32. The others have outputs of the types that they name.
 #: GroupQueryAttention has a kernel of these types natively, too, and its caches would be converted in each step.
@@ -63,7 +63,7 @@ class WideHalves(Pass):
 
 
 class _Found:
-    """Which values stay float32, by what makes and reads them.
+    """Values that stay float32, by their producers and readers.
 
     Attributes:
         computing: Nodes that compute in float32.
@@ -155,7 +155,7 @@ class _Rewrite:
 
 
 class _Casts:
-    """Casts on the CPU, one for each value, behind what makes it."""
+    """Inserts Casts on the CPU, one for each value, after its producer."""
 
     def __init__(self, placed: dict[ir.Node, PlacedNode]) -> None:
         self._placed = placed
@@ -207,7 +207,7 @@ def _halves(values: Iterable[ir.Value | None]) -> list[ir.Value]:
 
 
 def _read(node: ir.Node) -> list[ir.Value]:
-    """Return those whose elements a node reads."""
+    """Return the inputs whose elements a node reads, not only their shapes."""
     return [v for i, v in enumerate(node.inputs) if v in _halves([v]) and not _reads_shape(node, i)]
 
 
