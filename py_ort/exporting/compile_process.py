@@ -88,7 +88,7 @@ class CompileProcess:
         return Exported([output.with_name(name) for name in answer["files"]], stamps)
 
     def end(self) -> None:
-        """End the process for good, whatever it is doing, and its own processes."""
+        """Kill the process and its child processes."""
         self._ended = True
         self._drop()
 
@@ -110,7 +110,7 @@ class CompileProcess:
             stdout=subprocess.PIPE,
             text=True,
             encoding="utf-8",
-            start_new_session=True,  # a terminal's Ctrl-C is for us; and its own processes end with it
+            start_new_session=True,  # a terminal's Ctrl-C reaches this process only; child processes end with the group
         )
         _write(process, {"memory": self._limits.memory, "options": asdict(self._options)})
         return process

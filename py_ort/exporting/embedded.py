@@ -1,4 +1,4 @@
-"""Small ONNX models inside a script, as arrays of bytes: those with which transformers.js sorts and resizes.
+"""Small ONNX models inside a script, as arrays of bytes; transformers.js sorts and resizes with such models.
 
 A page passes them to the runtime unchanged; the runtime finds their exports by their SHA-256 (`env.exports`).
 """

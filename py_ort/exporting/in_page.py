@@ -1,4 +1,4 @@
-"""Exporting in a page, where Python is Pyodide: models are bytes, and so is what becomes of them.
+"""Exports models in a page, on Pyodide: a model's bytes become the bytes of a `.pyort` file.
 
 web/src/api/page_compiler.ts calls it in a worker. It needs no processes, threads, sockets or mapped files.
 """

@@ -20,7 +20,7 @@ _PLACE = "PY_ORT_KERNELS"
 
 
 def copy_minimal_runtime(folder: Path, models: Mapping[str, Package]) -> list[Path]:
-    """Write the runtime with the kernels of these models into a folder, in place of the runtime that is there.
+    """Write the runtime with the kernels of these models into a folder, in place of an earlier runtime.
 
     Args:
         folder: The folder; made if need be.

@@ -65,7 +65,7 @@ def _imported(runtime: Path) -> list[str]:
 
 
 def first_shapes(header: Header) -> Mapping[str, Sequence[int]]:
-    """Initial sizes: those of a plan for single shapes, or those for random feeds."""
+    """Return the initial sizes: of a plan for single shapes, or else of random feeds."""
     from py_ort.testing.random_feeds import IMAGE_SIZES
     from py_ort.testing.random_sizes import RandomSizes
 

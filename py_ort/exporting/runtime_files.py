@@ -59,7 +59,7 @@ def runtime_files(flavor: str = "") -> list[Path]:
 
 
 def copy_runtime(folder: Path) -> list[Path]:
-    """Bring the runtime into a folder, in place of the runtime that is there.
+    """Write the runtime into a folder, in place of an earlier runtime.
 
     Raises:
         EngineError: It was not built.
@@ -69,7 +69,7 @@ def copy_runtime(folder: Path) -> list[Path]:
 
 
 def put_runtime(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
-    """Write a runtime's files, those that differ or are missing; files of another runtime go."""
+    """Write the missing and different files of a runtime; remove files of another runtime."""
     folder.mkdir(parents=True, exist_ok=True)
     files = [put(folder / name, content) for name, content in contents.items()]
     for old in {file for pattern in _OF_SOME for file in folder.glob(pattern)} - set(files):

@@ -36,7 +36,7 @@ def is_block_product(node: ir.Node) -> bool:
 
 
 def block_products(model: ir.Model) -> Iterator[ir.Node]:
-    """Yield those of a model; the graph may change meanwhile."""
+    """Yield the block products of a model; the graph may change meanwhile."""
     for node in list(all_nodes(model.graph)):
         if is_block_product(node) and node.graph is not None:
             yield node

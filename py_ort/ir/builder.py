@@ -1,4 +1,4 @@
-"""Making nodes: what lowerings, passes and the layout put into a graph has its type at once."""
+"""Makes nodes for lowerings, passes and the layout; outputs have their types at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constant nodes and what they hold."""
+"""Constant nodes and their tensors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def hoist_constant(node: ir.Node) -> int:
 
 
 def constant_tensor(node: ir.Node) -> ir.TensorProtocol:
-    """Return what a Constant node holds, as a tensor."""
+    """Return the tensor of a Constant node."""
     kinds = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
     for name, dtype in kinds.items():
         if name in node.attributes:

@@ -13,7 +13,7 @@ _GIVEN, _DERIVED = "py_ort.identity", "py_ort.derived"
 
 
 def identify(tensor: ir.TensorProtocol, identity: str) -> None:
-    """Say what a tensor's contents are."""
+    """Give a tensor the identity of its contents."""
     tensor.meta[_GIVEN] = identity
 
 
@@ -23,7 +23,7 @@ def derive(tensor: ir.TensorProtocol, source: ir.TensorProtocol | Sequence[ir.Te
 
 
 def key_of(tensor: ir.TensorProtocol) -> str:
-    """Return what pages know the contents by; "" where that could not be told cheaply."""
+    """Return the key by which pages recognize equal contents; "" if it is expensive to compute."""
     if tensor.dtype == ir.DataType.STRING:
         return ""
     found = _identity(tensor)

@@ -1,4 +1,4 @@
-"""Types in the bodies of If, Loop and Scan, and of what these give."""
+"""Types in the bodies of If, Loop and Scan, and of the outputs of these nodes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _infer_bodies(node: ir.Node, visit: Visit) -> None:
 
 
 def _merge(value: ir.Value, sources: list[ir.Value]) -> None:
-    """Give `value` what all of `sources` agree on."""
+    """Give `value` the type and sizes that all of `sources` have in common."""
     types = [s.type for s in sources if s.type is not None]
     if not types:
         return

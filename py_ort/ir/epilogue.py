@@ -63,7 +63,7 @@ class Epilogue:
 
     @classmethod
     def parse(cls, text: str) -> Epilogue:
-        """Read what `str(epilogue.program)` is; errors as in `of`."""
+        """Parse the text of `str(epilogue.program)`; errors as in `of`."""
         steps: list[Step] = []
         value, made, added = _VALUE, _FIRST, {_RESIDUAL: Step("residual")}
         for each in parse_program(text):
@@ -100,7 +100,7 @@ class Epilogue:
         set_attributes(node, **{EPILOGUE: self.program or None})
 
     def then(self, function: str, numbers: Sequence[float] = ()) -> Epilogue:
-        """Return it with a function behind it; what numbers leave out gets the function's defaults."""
+        """Return the epilogue with one more function; missing parameters get the function's defaults."""
         row = FUNCTIONS.get(function)
         defaults = () if row is None else tuple(row.parameters.values())[len(numbers) :]
         return self._with(Step("function", function, (*map(float, numbers), *defaults)))

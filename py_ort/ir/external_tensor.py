@@ -1,4 +1,4 @@
-"""Constants that lie in a file beside the model."""
+"""Constants in files of external data."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class ExternalTensor(ir.Tensor):
         self.location, self.offset, self.contents = location, offset, contents
 
     def tobytes(self) -> bytes:
-        """Return the bytes, as they lie in the file."""
+        """Return the bytes in the file's form."""
         return bytes(whole(self.contents))
 
 
 class _Elements:
-    """Bytes that become an array when somebody asks for it: read from the file, and small integers unpacked."""
+    """Bytes in a file that become an array at the first access, with 4-bit integers unpacked."""
 
     def __init__(self, contents: Stored, dtype: int, dims: tuple[int, ...]) -> None:
         self._contents, self._dtype, self._dims = contents, dtype, dims

@@ -83,7 +83,7 @@ def inline_settled(graph: ir.Graph, inputs: Sequence[ir.Value], build: Builder) 
 
 
 def _copy(node: ir.Node, values: dict[ir.Value, ir.Value | None], attributes: Mapping[str, ir.Attr]) -> ir.Node:
-    """Copy a node: its inputs by `values` (an outer value stands for itself), its outputs are added to them."""
+    """Copy a node: `values` maps its inputs (outer values are kept), and receives its outputs."""
     inputs = [None if v is None else values.get(v, v) for v in node.inputs]
     made = ir.Node(
         node.domain,

@@ -27,7 +27,7 @@ def set_origins(node: ir.Node, names: Sequence[str]) -> None:
 
 
 def required(found: T | None) -> T:
-    """Return what cannot be missing here, as an input that the operator requires. A None is a bug of ours."""
+    """Return a value that cannot be missing, such as a required input. None is a bug of py_ort."""
     assert found is not None
     return found
 
@@ -37,7 +37,9 @@ def array(value: ir.Value | None) -> np.ndarray | None:
     if value is None or value.const_value is None:
         return None
     tensor = value.const_value
-    if isinstance(tensor, ir.StringTensor):  # its own array has byte strings of numpy, which lose NULs at their ends
+    if isinstance(
+        tensor, ir.StringTensor
+    ):  # the tensor's own array has numpy's byte strings, which lose NULs at their ends
         return np.array([*tensor.string_data(), None], object)[:-1].reshape(tensor.shape.numpy())
     return tensor.numpy()
 
@@ -49,11 +51,11 @@ def tensor_of(contents: np.ndarray) -> ir.TensorProtocol:
         return ir.StringTensor(texts, shape=ir.Shape(contents.shape))
     return ir.Tensor(
         contents, ir.DataType.from_numpy(contents.dtype)
-    )  # `ir.tensor` spends most of its time on finding out what it got
+    )  # `ir.tensor` spends most of its time on its argument's type
 
 
 def element_bytes(dtype: ir.DataType | None) -> float:
-    """Return the bytes of an element; strings have no one size: about what Python takes for a short one."""
+    """Return the bytes of an element; for strings, an estimate for a short one."""
     if dtype is None:
         return 4
     return 64 if dtype == ir.DataType.STRING else dtype.itemsize
@@ -78,7 +80,7 @@ def rank(value: ir.Value | None) -> int | None:
 
 
 def permutation(transpose: ir.Node) -> list[int] | None:
-    """Return what a Transpose makes of its axes; None where it is not known to order all of them.
+    """Return the permutation of a Transpose; None if it is not known to be one of all axes.
 
     Models may have others where they never run; where they do, the kernel says what is wrong.
     """
@@ -146,12 +148,12 @@ _MAKE_LIST: dict[type, Callable[[str, Any], ir.Attr]] = {
 
 
 def attributes_of(node: ir.Node) -> dict[str, Any]:
-    """Return a node's attributes by name, to be handed on to `Builder.op`."""
+    """Return a node's attributes by name, as keywords for `Builder.op`."""
     return dict(node.attributes)
 
 
 def all_nodes(graph: ir.Graph) -> Iterator[ir.Node]:
-    """Yield the nodes of a graph and of its subgraphs, each node before those of its subgraphs."""
+    """Yield the nodes of a graph and of its subgraphs, each node before the nodes of its subgraphs."""
     bodies = op_types("bodies")
     for node in graph:
         yield node
@@ -234,7 +236,7 @@ def detach(graph: ir.Graph) -> None:
 
 
 def remove_with_subgraphs(node: ir.Node) -> None:
-    """Remove a node whose subgraphs no other node was given: what they read is not read by them any more."""
+    """Remove a node and its subgraphs, which must not belong to another node; their reads end, too."""
     for subgraph in subgraphs(node):
         detach(subgraph)
     remove(node)

@@ -80,7 +80,7 @@ def _ask(rule: Callable[[ir.Node], None], node: ir.Node) -> None:
 
 
 def infer_unknown(graph: ir.Graph) -> None:
-    """Infer again what was not wholly known, after something before it became known."""
+    """Infer incomplete types and shapes again, after an input's became known."""
     for node in graph:
         if not subgraphs(node) and not all(_is_known(output.shape) for output in node.outputs):
             infer_again(node)

@@ -73,13 +73,13 @@ def infer_outputs(node: ir.Node, schema: Any, version: int, *, strict: bool) -> 
     return answer
 
 
-#: Models repeat their layers: what ONNX inferred of a node, by all that it was told of the node.
+#: Results of ONNX's inference, by all that it depends on: models repeat their layers.
 _answers: dict[Any, list[Inferred | None]] = {}
 _MOST_ANSWERS = 4096
 
 
 def _key(node: ir.Node, schema: Any, version: int) -> Any | None:
-    """Return all that ONNX is told of a node; None where that is much, or not known to be all."""
+    """Return a key of all that ONNX infers from; None if it is large, or perhaps incomplete."""
     told: list[Any] = [schema, version, len(node.outputs)]
     for value in node.inputs:
         if value is None:

@@ -25,7 +25,7 @@ class Died(Exception):
 
 
 class Refused(Exception):
-    """ONNX says what is wrong with a request.
+    """ONNX reports an error in a request.
 
     Attributes:
         kind: Name of the exception's class.
@@ -56,7 +56,7 @@ class OnnxProcess:
             Refused: It raised an exception.
             Died: The process ended, or took longer.
         """
-        if not HAS_THREADS:  # nor processes: the worker that has Python is what may die
+        if not HAS_THREADS:  # nor processes: here, the worker that runs Python may crash instead
             return _result(*answer(function, arguments))
         with self._lock:
             process = self._process
@@ -115,7 +115,7 @@ def _result(succeeded: bool, result: Any) -> Any:
 
 
 def _read(process: subprocess.Popen[bytes], patience: float) -> Any:
-    """Return what the process says next; kill it if that takes longer than so many seconds, or than there are left."""
+    """Return the process's next answer; kill the process if it takes too long, or longer than the time left."""
     assert process.stdout is not None
     timer = threading.Timer(min(patience, time_left()), process.kill)
     timer.daemon = True

@@ -1,4 +1,4 @@
-"""The process that may die: asks ONNX's C++ what `py_ort.ir.onnx_calls` sends it. Run as a script, by its path.
+"""A process that may crash: runs ONNX's C++ on the requests of `py_ort.ir.onnx_calls`. Runs as a script, by its path.
 
 It reads pickled requests (function, arguments) from its input, and writes pickled answers (succeeded, result). The
 functions take and return bytes only.

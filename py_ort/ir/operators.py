@@ -31,7 +31,7 @@ from py_ort.schema.dialect import (
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-    from py_ort.ir.builder import Builder  # which stands on inference, and that on this module: a type only
+    from py_ort.ir.builder import Builder  # for types only: it imports inference, which imports this module
     from py_ort.wire.json_fields import UserDefinition
 
 NCHWC = "com.microsoft.nchwc"
@@ -172,7 +172,7 @@ PARTS: dict[tuple[str, str], Parts] = {}
 
 
 def in_parts(op_type: str, *of: str | tuple[str, str], domain: str = MICROSOFT) -> Callable[[Any], Any]:
-    """Declare a function that makes an operator of those named: of ai.onnx, or by (domain, op_type)."""
+    """Declare a function that makes an Operator for each of these names: of ai.onnx, or (domain, op_type)."""
 
     def declare(make: Callable[[ir.Node, Builder], Any]) -> Callable[[ir.Node, Builder], Any]:
         PARTS[domain, op_type] = Parts([("", name) if isinstance(name, str) else name for name in of], make)
@@ -225,7 +225,7 @@ def lowering(
 
 _FAMILIES = "py_ort.ops"
 
-#: By domain, what knows the schemas of opsets where ONNX has none: of an operator at an opset, or None.
+#: Functions, by domain, that return the schema of an operator at an opset, or None, where ONNX has no schemas.
 EARLIER_SCHEMAS: dict[str, Callable[[str, int], Any | None]] = {}
 
 #: Operators of user kernels, by domain and name.
@@ -265,7 +265,7 @@ def roundings() -> Mapping[int, str]:
 
 @cache
 def op_types(trait: str) -> frozenset[str]:
-    """Return the names of ai.onnx's operators with a trait: those whose field of this name is set."""
+    """Return the names of ai.onnx's operators with a trait, the name of a field that is set."""
     return frozenset(
         name for (domain, name), declared in operators().items() if domain == "" and getattr(declared, trait)
     )
@@ -290,7 +290,7 @@ def earlier_schema(domain: str, op_type: str, version: int) -> Any | None:
 
 
 def float_form(domain: str, op_type: str) -> Callable[[ir.Node, Builder], Any] | None:
-    """Return what makes an operator on quantized tensors of one on floats, if it is declared."""
+    """Return the declared function that converts an operator on floats to one on quantized tensors, or None."""
     operators()
     return FLOAT_FORMS.get((domain, op_type))
 

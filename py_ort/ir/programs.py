@@ -29,7 +29,7 @@ def program_text(instructions: Iterable[Instruction]) -> str:
 
 
 def parse_program(text: str) -> list[Instruction]:
-    """Read what `program_text` wrote."""
+    """Parse a text of `program_text`."""
     found = []
     for line in filter(None, text.split(";")):
         op, *words = line.split(" ")

@@ -1,4 +1,4 @@
-"""Functions of operators: what one part of the compiler knows of each, declared at the function that says it."""
+"""Tables of functions by operator; a decorator adds a function to a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX's schemas of operators, and those that onnxruntime has besides."""
+"""Schemas of operators: ONNX's, and onnxruntime's own."""
 
 from __future__ import annotations
 

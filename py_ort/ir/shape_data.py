@@ -182,7 +182,7 @@ def _arithmetic(node: ir.Node) -> list[Element] | None:
 
 
 def _broadcast(*parts: list[Element] | None) -> list[tuple[Element, ...]] | None:
-    """Return the elements of vectors side by side, one of which may stand for all; None if they do not fit."""
+    """Return the elements of vectors with broadcasting of single elements; None if lengths differ."""
     if any(part is None for part in parts):
         return None
     vectors = [part for part in parts if part is not None]

@@ -134,7 +134,7 @@ def window_size(size: Dim, k: int, s: int, d: int, before: int, after: int, ceil
             return size + reach + 1 if reach != -1 else size
         return (size + reach) // s + 1
     span = size + before + after - ((k - 1) * d + 1)
-    # Of a window that is larger than what it slides over, division rounds to zero: there is one place, or none.
+    # If a window is larger than its input, division rounds to zero: there is one place, or none.
     places = (-(-span // s) if ceil or span < 0 else span // s) + 1
     # The last window must start inside the input or the pad before it.
     if ceil and (places - 1) * s >= size + before:

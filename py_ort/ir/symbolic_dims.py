@@ -176,7 +176,7 @@ def refine_slice(node: ir.Node) -> None:
 
 
 def refine_concat(node: ir.Node) -> None:
-    """Dimensions of a Concat's output: along the axis, the sum; elsewhere, those of the inputs that have elements."""
+    """Return a Concat's output dimensions: the sum along the axis; along others, those of inputs with elements."""
     shapes, output = [dims(v) for v in node.inputs], node.outputs[0]
     if any(not shape or len(shape) != len(shapes[0] or []) for shape in shapes):
         return

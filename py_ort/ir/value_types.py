@@ -71,7 +71,7 @@ class Inferred(NamedTuple):
 
 
 def apply_type(value: ir.Value, found: Inferred) -> None:
-    """Give a value the type that ONNX inferred; what was known before and is more exact stays."""
+    """Give a value the type that ONNX inferred, except where the known type is more exact."""
     if found.type is not None and not isinstance(found.type, ir.TensorType):
         if value.type is None:
             value.type, value.shape = found.type, found.shape

@@ -1,4 +1,4 @@
-"""AttnLSTM: an LSTM that also reads what it last found in a memory, by Bahdanau's attention."""
+"""AttnLSTM: an LSTM that also reads from a memory, by Bahdanau's attention."""
 
 from __future__ import annotations
 

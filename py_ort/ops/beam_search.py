@@ -97,7 +97,7 @@ def beam_search(node: ir.Node, build: Builder) -> Any:
     first = search.prompt(build, texts) if form is None else search.encoded(form, build, texts)
     prefix_mask = search["prefix_vocab_mask"]
     prefix_mask = None if prefix_mask is None else build.op("Gather", prefix_mask, texts, axis=0)
-    # At first all beams of a text are the same: only one of them counts.
+    # All beams of a text are equal at first, so only one of them counts.
     others = build.op("Greater", build.op("Sub", rows, build.op("Mul", texts, count)), np.array([0], np.int32))
     begin = build.op("Where", others, np.array([-1e9], np.float32), np.array([0], np.float32))
     grid = build.op("Concat", LAST, int64(build, count), axis=0)

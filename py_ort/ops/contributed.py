@@ -118,7 +118,7 @@ def distances(node: ir.Node, build: Builder) -> Any:
 
 @lowering("UnfoldTensor", domain=MICROSOFT)
 def unfold_tensor(node: ir.Node, build: Builder) -> Any:
-    """All windows of an axis; what is in them is a new last axis."""
+    """Return all windows along an axis, with their elements along a new last axis."""
     x, count = node.inputs[0], _known_rank(node)
     axis, size, step = attribute(node, "dim", -1) % count, attribute(node, "size"), attribute(node, "step", 1)
     length = build.op("Shape", x, start=axis, end=axis + 1)

@@ -27,7 +27,7 @@ _DECLARED = "py_ort.declared"
 
 
 def declared_shapes(node: ir.Node) -> list[list[int | ir.SymbolicDim] | None]:
-    """Return what the model says of the shapes of a body's outputs: nothing else is known if it never runs."""
+    """Return the declared shapes of a body's outputs, all that is known if the body never runs."""
     found: list[list[int | ir.SymbolicDim] | None] = node.meta.get(_DECLARED, [])
     return found
 
@@ -85,7 +85,7 @@ def loop_over_sequences(node: ir.Node, build: Builder) -> Any:
 
 
 def _results_of_map(node: ir.Node, body: ir.Graph, build: Builder) -> list[ir.DataType]:
-    """Return the dtypes of what a SequenceMap's body makes: those declared, else those inferred."""
+    """Return the dtypes of the outputs of a SequenceMap's body: declared, or else inferred."""
     if any(value is None or value.type is None for value in node.inputs) or len(node.inputs) != len(body.inputs):
         raise inconsistent(node, "it maps values of unknown types, or its body takes another number of them")
     outputs = list(body.outputs)

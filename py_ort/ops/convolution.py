@@ -1,4 +1,4 @@
-"""Convolutions: explicit kernel shapes and pads, their NHWC forms, what may be fused into them."""
+"""Convolutions: explicit kernel shapes and pads, NHWC forms, epilogues."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def fused_conv(node: ir.Node, build: Builder) -> Any:
 
 @lowering("ConvTranspose")
 def conv_transpose(node: ir.Node, build: Builder) -> None:
-    """Fill in what is left out; output_shape and auto_pad become pads where the sizes are known."""
+    """Fill in omitted attributes; output_shape and auto_pad become pads if the sizes are known."""
     _kernel_shape_from(node, 1)
     fill_spatial(node)
     spatial = (rank(node.inputs[0]) or rank(node.inputs[1]) or 0) - 2

@@ -20,7 +20,7 @@ from py_ort.schema.dialect import ELEMENTWISE_CHAIN
 
 
 def _infer(node: ir.Node) -> None:
-    """The pass that makes it says what it gives."""
+    """The pass that makes the node sets the type of its output."""
 
 
 OPERATORS = [Operator(ELEMENTWISE_CHAIN, domain=INTERNAL, infer=_infer)]

@@ -34,7 +34,7 @@ def gated_add(node: ir.Node, build: Builder) -> Any:
 
 @lowering("ScaledSiLU", domain=MICROSOFT)
 def scaled_silu(node: ir.Node, build: Builder) -> Any:
-    """SiLU of X times a number; what lies between is rounded."""
+    """SiLU of X times a number, with rounded intermediate values."""
     x, scale = node.inputs[0], input_at(node, 1)
     factor = _wide(build, scale) if scale is not None else np.array(attribute(node, "alpha", 1.0), np.float32)
     scaled = _narrow(build, build.op("Mul", _wide(build, x), factor), x)

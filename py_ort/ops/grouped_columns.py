@@ -71,7 +71,7 @@ def grouped_columns(node: ir.Node, build: Builder) -> Any:
 
 
 def _unpacked(numbers: np.ndarray, bits: int) -> np.ndarray:
-    """Return the numbers of each byte, those in the low bits first."""
+    """Return the numbers of each byte, low bits first."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     return (numbers[..., None] >> shifts & (1 << bits) - 1).astype(np.uint8).reshape(len(numbers), -1)
 

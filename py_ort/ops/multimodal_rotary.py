@@ -18,7 +18,7 @@ OPERATORS = [Operator("MRotaryEmbedding", domain=MICROSOFT)]
 
 @lowering("MRotaryEmbedding", domain=MICROSOFT)
 def multimodal_rotary(node: ir.Node, build: Builder) -> Any:
-    """A RotaryEmbedding whose caches have been put together from those of three positions."""
+    """Make a RotaryEmbedding, with caches combined from those of three positions."""
     x, positions, *caches = node.inputs[:4]
     streams = _streams(node)
     columns = [np.flatnonzero(streams == k) for k in range(3)]

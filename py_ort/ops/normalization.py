@@ -142,7 +142,7 @@ def mean_variance_normalization(node: ir.Node, build: Builder) -> Any:
     if x is None or x.dtype is None:
         return None
     wide = x if x.dtype == ir.DataType.FLOAT else build.op("Cast", x, to=int(ir.DataType.FLOAT))
-    for _ in range(2):  # the second mean is what rounding left of the first
+    for _ in range(2):  # the second mean is the rounding error of the first
         wide = build.op("Sub", wide, build.op("ReduceMean", wide, axes, keepdims=1))
     variance = build.op("ReduceMean", build.op("Mul", wide, wide), axes, keepdims=1)
     deviation = build.op("Add", build.op("Sqrt", variance), np.array(1e-9, np.float32))

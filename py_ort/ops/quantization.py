@@ -1,4 +1,4 @@
-"""Quantized numbers, and what computes with them."""
+"""Operators that quantize, dequantize, and compute with quantized numbers."""
 
 from __future__ import annotations
 

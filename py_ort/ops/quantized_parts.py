@@ -26,7 +26,7 @@ def _scalar(build: Builder, value: ir.Value | None) -> Any:
 
 
 def _float(build: Builder, value: ir.Value | None) -> Any:
-    """A number as float32; what is left out is zero."""
+    """Return a number as float32; an omitted one is zero."""
     if value is None:
         return build.constant(np.array(0, np.float32))
     return value if value.dtype == ir.DataType.FLOAT else build.op("Cast", value, to=int(ir.DataType.FLOAT))

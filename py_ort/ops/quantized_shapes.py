@@ -34,7 +34,7 @@ def infer_as(op_type: str, *places: int, of: int | None = None) -> Callable[[ir.
 
 
 def packed_sizes(node: ir.Node) -> list[Any] | None:
-    """Sizes of a product whose B lies in panels: attribute packed_n."""
+    """Infer the sizes of a product whose B is packed in panels, by the attribute packed_n."""
     rows, columns = dims(node.inputs[0]), attribute(node, PACKED_N)
     return None if rows is None or columns is None else [*rows[:-1], columns]
 

@@ -52,7 +52,7 @@ def activations_of(node: ir.Node) -> list[tuple[str, list[float]]]:
 
 
 def as_attributes(activations: list[tuple[str, list[float]]]) -> dict[str, Any]:
-    """Return the attributes that say so."""
+    """Return the attributes for these activations."""
     alphas, betas = ([numbers[i] for _, numbers in activations if len(numbers) > i] for i in (0, 1))
     names = [name for name, _ in activations]
     return {"activations": names or None, "activation_alpha": alphas or None, "activation_beta": betas or None}

@@ -1,4 +1,4 @@
-"""Operators that give a tensor another shape: Reshape, Transpose, Expand, Tile, and what asks for a shape."""
+"""Operators that give a tensor another shape (Reshape, Transpose, Expand, Tile), and Shape and Size."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def explicit_perm(node: ir.Node, build: Builder) -> None:
 
 @lowering("Flatten")
 def flatten(node: ir.Node, build: Builder) -> Any:
-    """Flatten is a Reshape where the axis allows to say so without knowing the sizes."""
+    """Replace Flatten by a Reshape, if its axis allows that without known sizes."""
     assert node.inputs[0] is not None
     made = flattened(node.inputs[0], attribute(node, "axis", 1), build)
     producer = made.producer()

@@ -47,7 +47,7 @@ def word_embedding(node: ir.Node, build: Builder) -> Any:
 
 
 def _check(node: ir.Node) -> None:
-    """Sizes that attributes give must be those of the weights."""
+    """Check that sizes in attributes are those of the weights."""
     weights, table = dims(node.inputs[1]), dims(node.inputs[3])
     if weights is None or table is None:
         return

@@ -1,4 +1,4 @@
-"""The internal dialect: what passes add to ONNX's operators, and the operators of domains that are py_ort's own.
+"""The internal dialect: attributes that passes add to ONNX's operators, and operators of py_ort's own domains.
 
 Python imports these names. `dialect_code.py` writes them as constants of TypeScript and C++, and the tables of
 docs/internals.md, section 2. `tests/unit/ops/test_dialect.py` refuses any other spelling. Only the standard library is

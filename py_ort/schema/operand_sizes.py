@@ -37,7 +37,7 @@ def contract(domain: str, op_type: str) -> Contract | None:
 
 
 def check(contract: Contract, inputs: Sequence[Sequence[Size] | None], attributes: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the sizes of a node's inputs, or None.
+    """Return the fault of the sizes of a node's inputs, or None.
 
     Args:
         contract: The operator's contract.

@@ -157,7 +157,7 @@ def _wgsl(row: Any) -> str:
 
 
 def _simd(row: Any) -> tuple[str, frozenset[str]]:
-    """C++ of four floats at a time, and what it calls that simd_functions.h does not have."""
+    """Return C++ for four floats at a time, with the functions that it calls and simd_functions.h lacks."""
     if row.simd:
         return f"simd::{row.simd}", frozenset()
     formula = _Simd(row.formula, row.parameters)
@@ -234,7 +234,7 @@ def _macro(name: str, rows: Iterable[str]) -> str:
 
 
 def _cpp_table(functions: Functions) -> str:
-    """The functions that micro-kernels have, and those of them that other kernels have within them."""
+    """Return the functions of micro-kernels, and the subset that other kernels contain."""
     rows = []
     for row in functions:
         defaults = [_float(value) for value in row.parameters.values()]
@@ -295,7 +295,7 @@ def _cpp_operators(functions: Functions) -> str:
 
 
 def code() -> dict[Path, str]:
-    """Return what is made: file -> text."""
+    """Return the generated files, by path."""
     functions: Functions = list(runpy.run_path(str(SCHEMA / "scalar_functions.py"))["FUNCTIONS"].values())
     return {
         TYPESCRIPT: _typescript(functions),

@@ -9,7 +9,7 @@ import pytest
 
 
 def prepare_capture(config: pytest.Config) -> None:
-    """Have the URL shown while pytest captures what tests print; with pytest-xdist, lend browsers to the workers."""
+    """Show the URL although pytest captures output; with pytest-xdist, lend browsers to the workers."""
     from py_ort.browser import captured
 
     show = captured.announce

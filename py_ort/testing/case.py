@@ -72,7 +72,7 @@ class Case:
 
 
 def difference(got: Any, wanted: Any, tolerance: Tolerance) -> str:
-    """Return how an output differs from what was wanted, in words; "" if it does not."""
+    """Return a description of an output's difference from the expected value; "" if there is none."""
     if wanted is None:
         return "" if got is None else f"got {_kind(got)}, wanted nothing"
     if isinstance(wanted, (list, tuple)):

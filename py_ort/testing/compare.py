@@ -179,7 +179,7 @@ def compare(
     steps: int = 0,
     progress: Callable[[int, int, str], None] = lambda done, total, detail: None,
 ) -> Comparison:
-    """Compare all values that the nodes of a model's main graph compute; those inside of If, Loop and Scan are not.
+    """Compare all values that nodes of a model's main graph compute, without values inside If, Loop and Scan.
 
     Args:
         model: An ONNX file, or its bytes.
@@ -328,7 +328,7 @@ class _Tapped:
         return Value(name, node.name, node.op_type, None, None, difference, part, error, origin)
 
     def search(self, tested: Side, reference: Side) -> Value | None:
-        """Return the first value that differs where it alone is looked at: by halves, as what is behind differs too."""
+        """Return the first value that differs when compared alone, by bisection: values after it differ, too."""
         names = list(self.makers)
         first: Value | None = None
         low, high = 0, len(names)

@@ -85,7 +85,7 @@ def _kind(value: Value) -> str:
 
 
 def _chart(view: View, found: Comparison) -> dict[str, Any] | None:
-    """Return points of a logarithmic chart; what failed is at its upper edge, what is equal at the lower."""
+    """Return points of a logarithmic chart; failed values are at its upper edge, equal ones at the lower."""
     if not found.values:
         return None
     powers = [math.log10(value.part) for value in found.values if value.part]

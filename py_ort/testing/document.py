@@ -90,7 +90,7 @@ it prints a QR code ([fleets.md](fleets.md#captured-browsers)).
 
 
 def document(old: str, runs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the document with rows of these runs in the place of those that they have there."""
+    """Return the document with the rows of these runs replaced."""
     rows = {_key(row): row for row in _rows(old)}
     for run in runs:
         if run["engine"] == OURS and not run["error"] and run["passed"]:

@@ -46,7 +46,7 @@ _log = logging.getLogger("py_ort")
 GONE = (BrowserCrashed, BrowserNotFound, ConnectionLost, PageCrashed, Timeout)
 #: How often a browser may be lost, one case after the other, until it gets no more.
 PATIENCE = 2
-#: On how many browsers a case is tried that lost them: it may be what kills them.
+#: The number of browsers that a case may lose before it counts as failed: it may crash them.
 TRIES = 3
 
 
@@ -104,7 +104,7 @@ class Fleet:
         self._stack.__exit__(*error)
 
     def run(self, cases: Sequence[Case], progress: Callable[[int, int, int], None] = lambda *_: None) -> Results:
-        """Run cases, once; see `run_cases`. Each browser runs some from the time that it is there.
+        """Run cases, once; see `run_cases`. Each browser runs cases as soon as it is open.
 
         Args:
             cases: All of them, with ids of their own.
@@ -205,7 +205,7 @@ class Fleet:
 
 
 def _give_processes(nodes: Sequence[Node], kernels: Sequence[Path], stack: ExitStack) -> None:
-    """Have each browser's sessions made in a process of its own, until the stack is closed."""
+    """Create each browser's sessions in a separate process, until the stack is closed."""
     if host := next((node.browser.host for node in nodes if node.browser.host), ""):
         _log.warning("%d processes of py_ort listen at %s, each at a port of its own", len(nodes), host)
 
@@ -220,7 +220,7 @@ def _give_processes(nodes: Sequence[Node], kernels: Sequence[Path], stack: ExitS
 
 
 def _visit(options: RunnerOptions, browser: BrowserOptions) -> Results:
-    """Try a browser's providers, and have ready what compiles its cases by the time that it is there."""
+    """Open a browser, try its providers, and start the compiler for its cases meanwhile."""
     warming = threading.Thread(target=_compile_once, name="py_ort-warming", daemon=True)
     warming.start()
     try:
@@ -234,7 +234,7 @@ _warm = False
 
 
 def _compile_once() -> None:
-    """Compile the least model, for what is imported and read on the way to its plan: once in a process."""
+    """Compile a minimal model, once in each process, so that the compiler is imported."""
     global _warm
     with _warming:
         if _warm:

@@ -1,4 +1,4 @@
-"""Sessions in what Playwright's pytest plugin opens: the test's own page, its context, or its browser."""
+"""Sessions in a page, context or browser of Playwright's pytest plugin."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class NativeModel:
             session = _session(model, folder)
         except PyOrtError as e:
             self.trouble = str(e)
-        except Exception as e:  # its own errors have no common class
+        except Exception as e:  # native onnxruntime's errors have no common class
             self._refuses(e)
         else:
             self._outputs = [output.name for output in session.get_outputs()]
@@ -98,5 +98,5 @@ def _session(model: str | os.PathLike[str] | bytes, folder: str | os.PathLike[st
     # On x86 without VNNI sums of uint8 by int8 saturate otherwise; but with it QGemm of columns has no kernel.
     try:
         return make({**data, "session.x64quantprecision": "1"})
-    except Exception:  # its own errors have no common class
+    except Exception:  # native onnxruntime's errors have no common class
         return make(data)

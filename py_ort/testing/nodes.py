@@ -55,7 +55,7 @@ def nodes_of(urls: Sequence[str], like: BrowserOptions) -> list[BrowserOptions]:
 
 
 def has_processes(fleet: Sequence[BrowserOptions], jobs: int) -> bool:
-    """Return True if each browser of a fleet has a process of its own; otherwise this process serves all.
+    """Return True if each browser of a fleet has a separate process; otherwise this process serves all.
 
     Args:
         fleet: The browsers.
@@ -67,7 +67,7 @@ def has_processes(fleet: Sequence[BrowserOptions], jobs: int) -> bool:
 
 
 def prepare(fleet: Sequence[BrowserOptions], jobs: int) -> None:
-    """Have what this process opens a fleet's browsers with start in the background, if it is this one that does.
+    """Start the launcher of a fleet's browsers in the background, if this process opens them.
 
     Args:
         fleet: The browsers.
@@ -84,5 +84,5 @@ def prepare(fleet: Sequence[BrowserOptions], jobs: int) -> None:
 async def _prepare(browser: BrowserOptions) -> None:
     from py_ort.browser.pool import pool
 
-    with contextlib.suppress(PyOrtError):  # told to who opens it
+    with contextlib.suppress(PyOrtError):  # opening the browser raises the error
         await pool().prepare(browser)

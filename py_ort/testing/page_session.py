@@ -11,7 +11,7 @@ import numpy as np
 
 from py_ort.exceptions import InvalidArgument, RuntimeException
 
-#: By the tensor types of JavaScript's API: how elements lie in memory.
+#: The numpy dtype of elements in memory, by tensor type of the JavaScript API.
 _DTYPES = {
     **{name: np.dtype(name) for name in ("float32", "float64", "float16")},
     **{f"{sign}int{bits}": np.dtype(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)},

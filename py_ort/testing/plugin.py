@@ -97,7 +97,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 #: Outputs that differ and are named.
 _OUTPUTS = 5
-#: The reason to skip tests that want an adapter that is not there.
+#: The reason to skip tests whose adapter is missing.
 _MISSING = pytest.StashKey[dict[tuple[Target, Wanted], str]]()
 #: A function that returns the browser of the next session, and one that writes a line about the session there.
 Place = tuple[Callable[[], "BrowserOptions"], Callable[[str], None]]
@@ -261,7 +261,7 @@ def _ort_place(request: pytest.FixtureRequest, _ort_wanted: Wanted) -> Iterator[
 
 
 def _lacks(wanted: Wanted, provider: str, browser: BrowserOptions) -> str:
-    """Return what a provider's device lacks in a browser of what a test wants; "" if nothing."""
+    """Return the requirement of a test that a provider's device does not meet; "" if there is none."""
     if not (wanted.f16 or wanted.webgpu):
         return ""
     from py_ort.runtime.probe import probe

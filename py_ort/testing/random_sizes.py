@@ -85,7 +85,7 @@ class RandomSizes:
         return self._image_size[axis - 2] if len(arg.shape) == 4 and axis >= 2 else 1
 
     def _masks(self, inputs: Sequence[NodeArg], sizes: Mapping[str, int]) -> dict[str, int]:
-        """Lengths that are of masks only, where some inputs are a past and some are what is new."""
+        """Return the lengths of masks, in models with inputs for the past and for new positions."""
         users: dict[str, list[NodeArg]] = {}
         for arg, _, name in _named(inputs):
             users.setdefault(name, []).append(arg)

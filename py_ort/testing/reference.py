@@ -48,7 +48,7 @@ def differences(
     tolerance: float | None = None,
     steps: int = 0,
 ) -> list[str]:
-    """Run a session, and return how its outputs differ from those wanted, a line each; none if they do not.
+    """Run a session, and return a line for each output that differs from the expected one.
 
     Args:
         session: Any session of py_ort.

@@ -47,7 +47,7 @@ class Remotes:
 
     @classmethod
     def of(cls, config: pytest.Config) -> Remotes | None:
-        """Return those of this process; None where the command line names none."""
+        """Return the remote browsers of this process; None if the command line names none."""
         if not config.getoption("--ort-remote"):
             return None
         if _KEY not in config.stash:

@@ -34,7 +34,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Expectation:
-    """A known failure: why, and whether it may pass as well, as what draws random numbers may."""
+    """A known failure, with the reason; `may_pass` if the case may also pass, as with random numbers."""
 
     reason: str
     may_pass: bool = False
@@ -160,7 +160,7 @@ def _expectation(entry: Any) -> Expectation | None:
 
 
 def expectations_of(source: str, provider: str, fallback: bool = True) -> dict[str, Expectation]:
-    """Return the failures of a source of cases that py_ort knows of itself; none of a folder's.
+    """Return py_ort's own list of known failures for a source of cases; empty for folders.
 
     Args:
         source: As for `load_cases`.

@@ -69,7 +69,7 @@ def fleet(run: Results) -> Table:
 
 
 def changed(changes: Sequence[Change]) -> Iterator[str]:
-    """Yield what changed, line by line: so many cases, and the worst of them."""
+    """Yield a line for each kind of change: the number of cases, and the worst of them."""
     for change in changes:
         if not change.case:
             yield f"{change.where} {change.what}"
@@ -88,7 +88,7 @@ _CHANGES = 20
 def page(
     runs: Sequence[Results], title: str, groups: Mapping[str, str], changes: Sequence[Change] | None = None
 ) -> str:
-    """Return the results as an HTML page: runs, groups of cases against them, cases, what changed.
+    """Return the results as an HTML page: runs, groups of cases, cases, and changes.
 
     Args:
         runs: All of the same cases.

@@ -16,7 +16,7 @@ TARGET, PLACE = "ort_target", "ort_place"
 
 
 class RunPage:
-    """Collects reports, those of pytest-xdist's workers, too, and writes the page at the end.
+    """Collects reports, also from pytest-xdist's workers, and writes the page at the end.
 
     Args:
         file: The page.

@@ -1,4 +1,4 @@
-"""Running cases: a few processes, each with a browser of its own.
+"""Runs cases in a few processes, each with its own browser.
 
 Results are named after the providers that were asked for, so none of these may be left out: without one nothing runs.
 """

@@ -146,7 +146,7 @@ def _text(value: Any) -> Any:
 
 
 def _read_by(nodes: Iterable[onnx.NodeProto]) -> set[str]:
-    """Return the names that nodes read, those of their subgraphs included."""
+    """Return the names that nodes read, including reads of their subgraphs."""
     read: set[str] = set()
     for node in nodes:
         read.update(node.input)

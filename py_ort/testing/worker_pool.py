@@ -17,7 +17,7 @@ from py_ort.uninterrupted import start
 
 
 class WorkerPool(ProcessPoolExecutor):
-    """Spawned processes: each has a loop, a browser and a driver of its own. As a context manager, it ends them.
+    """Spawned processes, each with its own loop, browser and driver. As a context manager, it ends them.
 
     Args:
         jobs: Number of processes.

@@ -90,7 +90,7 @@ def largest_error(
 def reference_outputs(
     kernel: UserKernel, feeds: Mapping[str, np.ndarray], attributes: Mapping[str, Any]
 ) -> dict[str, np.ndarray]:
-    """Return what a kernel's reference returns, by output name, in the declared types.
+    """Return the results of a kernel's reference, by output name, in the declared types.
 
     Raises:
         InvalidArgument: There is no reference, or it returns another number of outputs.

@@ -67,7 +67,7 @@ def write_report(report: CheckReport, file: Path) -> list[Path]:
 
 
 def fed(report: CheckReport) -> str:
-    """Return the feeds, in words."""
+    """Return a description of the feeds."""
     return "; ".join(f"{name}: {text}" for name, text in report.feeds.items()) or "nothing"
 
 

@@ -37,9 +37,9 @@ def load_cases(sources: str | Sequence[str], pattern: str = "") -> list[Case]:
 
 
 def sampled(cases: Sequence[Case], part: int) -> list[Case]:
-    """Return one of so many cases, drawn by their names: the same ones each time, and nobody chose them.
+    """Return one of `part` cases, chosen by a hash of their names: always the same ones.
 
-    A case that stands for itself, as models do, is in each sample.
+    A case without a group, such as a model, is in each sample.
     """
     return [case for case in cases if not case.group or zlib.crc32(case.id.encode()) % part == 0]
 

@@ -1,4 +1,4 @@
-"""Cases that take long to generate, kept in a file: a list of what they are, then models and values as protobufs."""
+"""Cases that take long to generate, kept in a file: a list of the cases, then models and values as protobufs."""
 
 from __future__ import annotations
 

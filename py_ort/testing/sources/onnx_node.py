@@ -12,7 +12,7 @@ from py_ort.folders import user_caches
 from py_ort.testing.case import Case, DataSet, Tolerance
 from py_ort.testing.sources import kept_cases
 
-#: Raised when what is kept of a case changes.
+#: Version of the file of kept cases: raise it when the form of a case changes.
 _FORM = 1
 
 

@@ -103,7 +103,7 @@ def _tests(file: Path) -> list[dict[str, Any]]:
 
 
 def read_jsonc(file: Path) -> Any:
-    """Return what a file of JSON with comments and trailing commas holds."""
+    """Parse JSON with comments and trailing commas."""
     return json.loads(_TOKENS.sub(lambda m: m.group(1) or "", file.read_text()))
 
 
