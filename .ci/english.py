@@ -145,7 +145,7 @@ def faults() -> Iterator[str]:
         page = path.suffix == ".md"
         if name == TERMS or GENERATED.match(name) or not (page or path.suffix in (".py", *COMMENT)):
             continue
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8", "replace")
         if page:
             yield from (f"{name}:{line}: {said}" for line, said in long_sentences(text))
         for line, block in [(1, text)] if page else blocks(path, text):
