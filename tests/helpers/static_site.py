@@ -39,6 +39,10 @@ class StaticSite:
         self.asked: list[str] = []
         #: Paths that are answered once their event is set.
         self.held: dict[str, threading.Event] = {}
+        #: Paths whose answers stall after this number of bytes, until the page closes the connection.
+        self.stalled: dict[str, int] = {}
+        #: Paths of stalled answers, once the page has closed the connection.
+        self.closed: queue.Queue[str] = queue.Queue()
         self._told: queue.Queue[Any] = queue.Queue()
         self._server = ThreadingHTTPServer(
             ("127.0.0.1", port), functools.partial(_Handler, self, directory=str(folder))
@@ -84,6 +88,9 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self._site.asked.append(self.path)
+        plain = self.path.partition("?")[0]
+        if plain in self._site.stalled:
+            return self._stall(self._site.stalled[plain])
         if self.path in self._site.held:
             self._site.held[self.path].wait(60)
         if self.path == "/favicon.ico":
@@ -91,6 +98,17 @@ class _Handler(SimpleHTTPRequestHandler):
             self.end_headers()
         else:
             super().do_GET()
+
+    def _stall(self, most: int) -> None:
+        data = Path(self.translate_path(self.path)).read_bytes()
+        self.send_response(200)
+        for name, value in {"Content-Length": str(len(data)), "Accept-Ranges": "bytes", "ETag": '"one"'}.items():
+            self.send_header(name, value)
+        with contextlib.suppress(OSError):
+            self.end_headers()
+            self.wfile.write(data[:most])
+            self.connection.recv(1)
+        self._site.closed.put(self.path)
 
     def do_POST(self) -> None:
         self._site.hear(self.rfile.read(int(self.headers["Content-Length"])))

@@ -1,4 +1,4 @@
-// The event loop, for whose turns one may wait.
+// Waits: turns of the event loop, pauses, and the signals that end them.
 
 /** In Node it keeps the process alive, unless it says that it does not. */
 type Port = MessagePort & { ref?(): void; unref?(): void };
@@ -14,6 +14,27 @@ function openPorts(): { readonly heard: Port; readonly told: Port } {
     next?.();
   };
   return { heard, told };
+}
+
+/** Aborts with the first of two signals. */
+export function eitherOf(signal: AbortSignal | undefined, other: AbortSignal): AbortSignal {
+  return signal ? AbortSignal.any([signal, other]) : other;
+}
+
+/** Waits. @throws the signal's reason, when it aborts. */
+export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal!.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort);
+      resolve();
+    }, milliseconds);
+    signal?.addEventListener('abort', abort);
+  });
 }
 
 /** Lets the event loop turn once, other messages included. */

@@ -8,8 +8,8 @@ const CACHE = 'py_ort';
  * The answer at a URL, kept from its first fetch on. A model that changes needs another URL, or a server that sends
  * "no-store".
  */
-export async function fetchedOnce(url: string): Promise<Response> {
-  return (await kept(url)) ?? fetchedAnew(url);
+export async function fetchedOnce(url: string, signal?: AbortSignal): Promise<Response> {
+  return (await kept(url)) ?? fetchedAnew(url, signal);
 }
 
 /** Returns the cache's copy of a URL; undefined if there is none. */
@@ -18,9 +18,9 @@ export async function kept(url: string): Promise<Response | undefined> {
 }
 
 /** The same, fetched again because the kept answer is unusable: for another version of the runtime, for example. */
-export async function fetchedAnew(url: string): Promise<Response> {
+export async function fetchedAnew(url: string, signal?: AbortSignal): Promise<Response> {
   const cache = await opened();
-  const response = await fetchedModel(url);
+  const response = await fetchedModel(url, signal);
   if (!cache || /\bno-store\b/.test(response.headers.get('Cache-Control') ?? '')) return response;
   const copy = response.clone();
   // Without room it is fetched each time; an answer that broke off is not kept.

@@ -34,6 +34,7 @@ import {
 } from './session_options';
 import { listenerOf, localEngine, startEngine, startOther } from './start_engine';
 import { Tensor } from './tensor';
+import { eitherOf } from '../turn';
 import { named } from '../wire/values';
 import {
   adopted,
@@ -234,7 +235,7 @@ export class InferenceSession {
 
   /** The signals that end a run or generation: its own, and the session's release. */
   private until(signal?: AbortSignal): AbortSignal {
-    return signal ? AbortSignal.any([signal, this.ending.signal]) : this.ending.signal;
+    return eitherOf(signal, this.ending.signal);
   }
 
   /**

@@ -9,6 +9,7 @@ import type { OnTokens } from '../generate/loop';
 import { isContainer, isOnGpu } from '../wire/values';
 import type { CoreFiles } from '../core/files';
 import { fetchedModel, openFile, scopeOf } from '../package/model_file';
+import type { ModelFile } from '../package/model_kinds';
 import { Package } from '../package/package';
 import type { Feeds } from '../session/feeds';
 import { ofPackage } from '../session/model_source';
@@ -77,10 +78,12 @@ export class LocalEngine implements Engine {
   ) {}
 
   static async create(request: EngineRequest, runtime: Runtime, listener: Listener): Promise<LocalEngine> {
-    const openBy = (fetchFile: typeof fetchedModel) =>
-      Package.open(request.model, partOf(request.externalData), (file) => openFile(file, fetchFile));
-    const { onProgress, signal } = listener;
-    const load = async (model: Package, { number, providerOptions, onDevice }: Choice): Promise<Session> => {
+    const { onProgress } = listener;
+    const load = async (
+      model: Package,
+      { number, providerOptions, onDevice }: Choice,
+      signal?: AbortSignal,
+    ): Promise<Session> => {
       const { threads, trace } = request;
       const source = ofPackage(await model.plan(number));
       const scope = scopeOf(request.model);
@@ -88,27 +91,28 @@ export class LocalEngine implements Engine {
       const given = { runtime, providerOptions, onDevice, allowed, threads, trace, scope };
       return Session.load(source, { ...given, onProgress, signal });
     };
-    /** @param known the plan and providers to use, if they are decided. */
-    const make = async (fetchFile: typeof fetchedModel, known?: Choice) => {
-      const model = await openBy(fetchFile);
+    /** @param known the plan and providers to use, if they are decided. @param signal of the first creation alone. */
+    const make = async (fetchFile: typeof fetchedModel, known?: Choice, signal?: AbortSignal) => {
+      const open = (file: ModelFile) => openFile(file, signal, fetchFile);
+      const model = await Package.open(request.model, partOf(request.externalData), open);
       try {
         const choice = known ?? (await choosePlan(model, runtime, request));
-        return { model, choice, session: await load(model, choice) };
+        return { model, choice, session: await load(model, choice, signal) };
       } catch (error) {
         model.close();
         throw error;
       }
     };
-    const anyhow = (known?: Choice) =>
+    const anyhow = (known?: Choice, signal?: AbortSignal) =>
       request.cache
-        ? make(fetchedOnce, known).catch((error: unknown) => {
+        ? make(fetchedOnce, known, signal).catch((error: unknown) => {
             if (!isOfNoUse(error)) throw error;
-            return make(fetchedAnew, known);
+            return make(fetchedAnew, known, signal);
           })
-        : make(fetchedModel, known);
+        : make(fetchedModel, known, signal);
     // The core is fetched while the file's start is being fetched; its users receive a failure.
     runtime.core().catch(() => undefined);
-    const { model, choice, session } = await anyhow();
+    const { model, choice, session } = await anyhow(undefined, listener.signal);
     const { inputs, outputs, plans } = model.header;
     const { number: plan } = choice;
     const description = { inputs, outputs, plan, providers: plans[plan].providers, info: session.info };

@@ -2,6 +2,7 @@
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import { fetchedModel, openFile } from '../package/model_file';
+import type { ModelFile } from '../package/model_kinds';
 import { Package } from '../package/package';
 import { fetchedOnce } from './cache';
 import type { Engine } from './engine';
@@ -14,7 +15,8 @@ export async function placementOf({ request, description }: Engine): Promise<rea
     throw new RuntimeError(ErrorCode.not_implemented, text);
   }
   const fetchFile = request.cache ? fetchedOnce : fetchedModel;
-  const model = await Package.open(request.model, partOf(request.externalData), (file) => openFile(file, fetchFile));
+  const open = (file: ModelFile) => openFile(file, undefined, fetchFile);
+  const model = await Package.open(request.model, partOf(request.externalData), open);
   try {
     return ((await model.placement(description.plan)) as { nodes: readonly PlacedNode[] }).nodes;
   } finally {

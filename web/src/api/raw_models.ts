@@ -24,9 +24,9 @@ const isUrl = (file: ModelFile): file is string | URL => typeof file === 'string
 /** An ONNX file, or one in the ORT format. */
 const isRaw = (prefix: Uint8Array) => isOnnx(prefix) || String.fromCharCode(...prefix.subarray(4, 8)) === 'ORTM';
 
-async function beginsRaw(url: string): Promise<boolean> {
+async function beginsRaw(url: string, signal?: AbortSignal): Promise<boolean> {
   try {
-    const { reader } = await openFile(url);
+    const { reader } = await openFile(url, signal);
     const prefix = await reader.read(PREFIX_BYTES);
     reader.cancel();
     return isRaw(prefix);
@@ -36,15 +36,14 @@ async function beginsRaw(url: string): Promise<boolean> {
 }
 
 /** Returns the raw model in a file that could not be opened; undefined if the file has another fault. */
-async function rawModelOf(model: ModelFile): Promise<RawModel | undefined> {
-  const { reader, what } = await openFile(model);
+async function rawModelOf(model: ModelFile, signal?: AbortSignal): Promise<RawModel | undefined> {
+  const { reader, what } = await openFile(model, signal);
   try {
     const prefix = await reader.read(PREFIX_BYTES);
     if (isRaw(prefix)) return await rawFile(model, `${what} is an ONNX file`);
     if (!isUrl(model)) return undefined;
-    return await besideOther(host.resolve(String(model)), async () => {
-      readHeader(prefix, await reader.read(headerSize(prefix, what)), what);
-    });
+    const read = async () => void readHeader(prefix, await reader.read(headerSize(prefix, what)), what);
+    return await besideOther(host.resolve(String(model)), read, signal);
   } finally {
     reader.cancel();
   }
@@ -62,14 +61,18 @@ async function rawFile(model: ModelFile, what: string): Promise<RawModel> {
 }
 
 /** The ONNX file next to a `.pyort` file of another version. */
-async function besideOther(url: string, read: () => Promise<void>): Promise<RawModel | undefined> {
+async function besideOther(
+  url: string,
+  read: () => Promise<void>,
+  signal?: AbortSignal,
+): Promise<RawModel | undefined> {
   try {
     await read();
     return undefined;
   } catch (error) {
     if (!(error instanceof RuntimeError && error.code === ErrorCode.not_implemented)) return undefined;
     const onnx = url.replace(/\.pyort(?=$|[?#])/, '.onnx');
-    if (onnx === url || !(await beginsRaw(onnx))) return undefined;
+    if (onnx === url || !(await beginsRaw(onnx, signal))) return undefined;
     return await rawFile(onnx, `${url} is of another version, and ${onnx} is beside it`);
   }
 }
@@ -115,7 +118,7 @@ export async function openRaw(
   listener: Listener,
   start: (url: string, options: InferenceSessionOptions) => Promise<Started>,
 ): Promise<Started> {
-  const raw = await rawModelOf(model).catch(() => undefined);
+  const raw = await rawModelOf(model, options.signal).catch(() => undefined);
   options.signal?.throwIfAborted();
   if (!raw) throw refused;
   if (env.compiler === undefined) return onFallback(raw, options, listener);

@@ -40,17 +40,19 @@ export async function startEngine(
 ): Promise<{ readonly engine: Engine; readonly here: () => Promise<Engine> }> {
   severityOf(env.logLevel);
   const request = engineRequest(model, options, deviceOfPage(options), numberOf);
-  const start = () => {
+  const start = (listening: Listener) => {
     const device = deviceHere(options);
-    return startHere(engineRequest(model, options, device, numberOf), device, listener);
+    return startHere(engineRequest(model, options, device, numberOf), device, listening);
   };
+  // The signal of a creation does not end a later one.
+  const here = () => start({ ...listener, signal: undefined });
   const why = mustBeHere(options);
   if (!why && env.wasm.proxy !== false) {
     const script = scriptFor(request);
     try {
       const engine = await WorkerEngine.create(request, script, listener);
       if (engine.keeper?.location === 'gpu-buffer') offerDevice(async () => (await localEngine()).deviceHere(request));
-      return { engine, here: start };
+      return { engine, here };
     } catch (error) {
       if (!(error instanceof WorkerFailed)) throw error;
       listener.log(2, 'session', `${error.message}: the session runs in the page's own thread`);
@@ -58,7 +60,7 @@ export async function startEngine(
   } else if (why && env.wasm.proxy) {
     listener.log(2, 'session', `env.wasm.proxy: the session runs in this thread, because ${why}`);
   }
-  return { engine: await start(), here: start };
+  return { engine: await start(listener), here };
 }
 
 /** Makes a session of a model that this runtime refuses, by `env.compiler` or `env.fallback`. */

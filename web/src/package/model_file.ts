@@ -13,22 +13,25 @@ export interface OpenedFile {
   readonly reader: ByteReader;
   /** The URL from which ranges are available, if they are. */
   readonly ranges: string | undefined;
+  /** Ends its download. */
+  readonly signal?: AbortSignal;
 }
 
 /** Fetches a model. With this header a development server sends it compiled (`py_ort/serving`). */
-export const fetchedModel = (url: string) => fetched(url, { Accept: 'application/x-pyort, */*;q=0.8' });
+export const fetchedModel = (url: string, signal?: AbortSignal) =>
+  fetched(url, { headers: { Accept: 'application/x-pyort, */*;q=0.8' }, signal });
 
 /** Opens a file. @param fetchFile fetches a URL; with another function than the default, no ranges are requested. */
-export async function openFile(file: ModelFile, fetchFile = fetchedModel): Promise<OpenedFile> {
+export async function openFile(file: ModelFile, signal?: AbortSignal, fetchFile = fetchedModel): Promise<OpenedFile> {
   if (typeof file === 'string' || file instanceof URL) {
     const url = host.resolve(String(file));
-    const response = await fetchFile(url);
+    const response = await fetchFile(url, signal);
     const stream = response.body ?? new Blob([await response.arrayBuffer()]).stream();
     // The final URL: further files are next to it.
     const found = response.url || url;
     const hasRanges = fetchFile === fetchedModel && response.headers.get('Accept-Ranges') === 'bytes';
     const ranges = hasRanges ? found : undefined;
-    return { what: found, reader: readerOf(response, found, stream), ranges };
+    return { what: found, reader: readerOf(response, found, { signal }, stream), ranges, signal };
   }
   if (file instanceof ArrayBuffer || file instanceof Uint8Array || file instanceof Blob) {
     const blob = file instanceof Blob ? file : new Blob([file as Uint8Array<ArrayBuffer>]);

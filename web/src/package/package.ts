@@ -29,6 +29,8 @@ export interface PackagedPlan {
 /** Finds a further file of a model. */
 export type FindPart = (name: string) => ModelFile;
 
+type OpenFile = (file: ModelFile) => Promise<OpenedFile>;
+
 /** Unneeded parts of a file are skipped by ranges, not read, from this number of bytes on. */
 const WORTH_RANGES = 4 << 20;
 
@@ -40,13 +42,13 @@ export class Package {
     private readonly file: OpenedFile,
     private readonly dataStart: number,
     private readonly findPart: FindPart,
-    private readonly open: typeof openFile,
+    private readonly open: OpenFile,
   ) {
     this.checksums = new Map(header.checksums);
   }
 
   /** @param findPart by default files next to a URL. */
-  static async open(source: ModelFile, findPart?: FindPart, open = openFile): Promise<Package> {
+  static async open(source: ModelFile, findPart?: FindPart, open: OpenFile = openFile): Promise<Package> {
     const file = await open(source);
     const { reader, what } = file;
     try {
@@ -166,17 +168,18 @@ export class Package {
 
   /** Reads the rest of the first file. */
   private async rest(from: number, end: number, wanted: readonly Range[], take: TakeChunk): Promise<void> {
-    const { reader, ranges } = this.file;
+    const { reader, ranges, signal } = this.file;
     const within = cut(wanted, from, end);
     const useful = within.reduce((sum, range) => sum + range.end - range.start, 0);
     if (ranges !== undefined && end - from - useful > Math.max(WORTH_RANGES, useful)) {
       reader.cancel();
       const moved = within.map((range) => ({ start: range.start + this.dataStart, end: range.end + this.dataStart }));
-      return downloadChunks(ranges, this.dataStart + end, moved, (offset, bytes) => {
+      const takeData: TakeChunk = (offset, bytes) => {
         // A server that does not support ranges after all sends the header again.
         const header = Math.max(this.dataStart - offset, 0);
         if (header < bytes.byteLength) take(offset + header - this.dataStart, bytes.subarray(header));
-      });
+      };
+      return downloadChunks(ranges, this.dataStart + end, moved, takeData, signal);
     }
     const last = within.reduce((most, range) => Math.max(most, range.end), from);
     await reader.each(this.dataStart + last, (offset, bytes) => take(offset - this.dataStart, bytes));
@@ -193,7 +196,12 @@ export class Package {
     const last = cut(wanted, from, from + size).reduce((most, range) => Math.max(most, range.end), from);
     if (last === from) return;
     const { reader } = await this.open(this.findPart(name));
-    await reader.each(last - from, (offset, bytes) => take(from + offset, bytes));
+    try {
+      await reader.each(last - from, (offset, bytes) => take(from + offset, bytes));
+    } catch (error) {
+      reader.cancel();
+      throw error;
+    }
     reader.finish(from + size - last);
   }
 }

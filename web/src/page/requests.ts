@@ -179,7 +179,7 @@ export class Requests {
     payload: Uint8Array,
     signal: AbortSignal,
   ): Promise<Answer> {
-    const session = await Session.load(ofUrls(text(plan) || payload.slice(), text(weights)), {
+    const session = await Session.load(ofUrls(text(plan) || payload.slice(), text(weights), signal), {
       ...json<SessionOptions>(options),
       runtime: this.runtime,
       signal,

@@ -28,17 +28,18 @@ export interface ModelSource {
   check?(weight: PlanWeight, goOn: GoOn): TakeChunk | undefined;
 }
 
-/** A plan, or its URL, and a file with its weights in the plan's form. */
-export function ofUrls(plan: string | Uint8Array, weightsUrl: string): ModelSource {
+/** A plan, or its URL, and a file with its weights in the plan's form. @param signal ends downloads. */
+export function ofUrls(plan: string | Uint8Array, weightsUrl: string, signal?: AbortSignal): ModelSource {
   return {
     async plan() {
       if (typeof plan !== 'string') return plan;
-      return fetchedBytes(plan).catch((error: unknown) => {
+      return fetchedBytes(plan, signal).catch((error: unknown) => {
+        signal?.throwIfAborted();
         throw new RuntimeError(ErrorCode.fail, `the plan could not be fetched: ${messageOf(error)}`);
       });
     },
     place: ({ offset, size }) => ({ offset, size, form: 0 }),
-    download: (size, wanted, take) => downloadChunks(weightsUrl, size, wanted, take),
+    download: (size, wanted, take) => downloadChunks(weightsUrl, size, wanted, take, signal),
   };
 }
 

@@ -1,5 +1,6 @@
 // A stream of bytes, read in pieces of the reader's choice.
 import { messageOf } from '../errors';
+import { pause } from '../turn';
 
 const CHUNK = 1 << 20;
 /** Unneeded bytes at the end of a stream that are read nevertheless. */
@@ -15,6 +16,8 @@ export type BrokenOff = (how: string) => Promise<never>;
 export interface Resuming {
   /** Milliseconds without a byte after which a stream counts as broken off. */
   readonly patience: number;
+  /** Ends the reading, which then throws the signal's reason. */
+  readonly signal?: AbortSignal;
   /** The stream from byte `position` on; undefined: it is not available. */
   from(position: number): Promise<ReadableStream<Uint8Array> | undefined>;
 }
@@ -117,9 +120,12 @@ export class ByteReader {
   private async resume(how: string): Promise<void> {
     this.cancel();
     this.rest = new Uint8Array(0);
+    const signal = this.resuming?.signal;
+    signal?.throwIfAborted();
     while (this.resuming && this.tries < TRIES) {
-      await new Promise((resolve) => setTimeout(resolve, FIRST_WAIT * 2 ** this.tries++));
+      await pause(FIRST_WAIT * 2 ** this.tries++, signal);
       const again = await this.resuming.from(this.position).catch(() => 'try again' as const);
+      signal?.throwIfAborted();
       if (again === undefined) break;
       if (again === 'try again') continue;
       this.reader = readerOf(again);

@@ -3,6 +3,7 @@
 import { ErrorCode } from '../schema';
 import { RuntimeError } from '../errors';
 import { fetched } from './fetching';
+import { eitherOf } from '../turn';
 import { readerOf } from './resuming';
 
 const RANGES = 4;
@@ -22,29 +23,33 @@ export interface Range {
 
 /**
  * Fetches the ranges `wanted`, which are in order of their starts and may overlap. The bytes between two close ranges
- * are included.
+ * are included. When one range fails, the fetches of the others end.
  */
 export async function downloadChunks(
   url: string,
   size: number,
   wanted: readonly Range[],
   take: TakeChunk,
+  signal?: AbortSignal,
 ): Promise<void> {
   const [first, ...others] = requests(wanted, size);
   if (!first) return;
-  const response = await open(url, first.start, first.end, size);
-  // A server without ranges sends the whole file.
-  if (response.status === 200) return read(response, 0, size, take, url);
-  const waiting = [...others];
-  const work = async () => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) {
-      await read(await open(url, next.start, next.end, size), next.start, next.end, take, url);
-    }
-  };
-  await Promise.all([
-    read(response, first.start, first.end, take, url).then(work),
-    ...Array.from({ length: RANGES - 1 }, work),
-  ]);
+  const failed = new AbortController();
+  const source = { url, size, signal: eitherOf(signal, failed.signal) };
+  try {
+    const response = await open(source, first);
+    // A server without ranges sends the whole file.
+    if (response.status === 200) return await read(response, source, { start: 0, end: size }, take);
+    const waiting = [...others];
+    const work = async () => {
+      for (let next = waiting.shift(); next; next = waiting.shift())
+        await read(await open(source, next), source, next, take);
+    };
+    await Promise.all([read(response, source, first, take).then(work), ...Array.from({ length: RANGES - 1 }, work)]);
+  } catch (error) {
+    failed.abort(error);
+    throw error;
+  }
 }
 
 /** One request for each run of ranges, and several for a long one. */
@@ -65,8 +70,15 @@ function requests(wanted: readonly Range[], size: number): Range[] {
   );
 }
 
-async function open(url: string, start: number, end: number, size: number): Promise<Response> {
-  const response = await fetched(url, start === 0 && end === size ? {} : { Range: `bytes=${start}-${end - 1}` });
+interface Source {
+  readonly url: string;
+  readonly size: number;
+  readonly signal: AbortSignal;
+}
+
+async function open({ url, size, signal }: Source, { start, end }: Range): Promise<Response> {
+  const headers = start === 0 && end === size ? undefined : { Range: `bytes=${start}-${end - 1}` };
+  const response = await fetched(url, { headers, signal });
   if (start > 0 && response.status !== 206) {
     throw new RuntimeError(
       ErrorCode.fail,
@@ -76,7 +88,8 @@ async function open(url: string, start: number, end: number, size: number): Prom
   return response;
 }
 
-async function read(response: Response, start: number, end: number, take: TakeChunk, url: string): Promise<void> {
+async function read(response: Response, source: Source, { start, end }: Range, take: TakeChunk): Promise<void> {
   const stream = response.body ?? new Blob([await response.arrayBuffer()]).stream();
-  await readerOf(response, url, stream, start, end).each(end - start, (offset, bytes) => take(start + offset, bytes));
+  const reader = readerOf(response, source.url, { start, end, signal: source.signal }, stream);
+  await reader.each(end - start, (offset, bytes) => take(start + offset, bytes));
 }

@@ -3,6 +3,7 @@
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { host } from '../host';
+import { eitherOf, pause } from '../turn';
 
 export const FAILURE = 'Py-Ort-Failure';
 const LONGEST = 2000;
@@ -12,26 +13,43 @@ const WAITS = [500, 1000, 2000];
 /** Milliseconds until an answer begins. A development server compiles models meanwhile. */
 const PATIENCE = 300_000;
 
-/** An answer whose status is one of success. */
+export interface FetchOptions {
+  readonly headers?: HeadersInit;
+  readonly patience?: number;
+  /** Ends the fetch, also while the answer's body is read. */
+  readonly signal?: AbortSignal;
+}
+
+/** The ends of fetches, by their answers. */
+const ends = new WeakMap<Response, AbortController>();
+
+/** Closes the connection of an answer of `fetched`, which its clones read, too. */
+export function abandon(response: Response): void {
+  ends.get(response)?.abort();
+}
+
+/** An answer whose status is one of success. @throws the signal's reason, when it aborts. */
 export async function fetched(
   url: string | URL,
-  headers: HeadersInit = {},
-  patience: number = PATIENCE,
+  { headers, patience = PATIENCE, signal }: FetchOptions = {},
 ): Promise<Response> {
   let response: Response;
   for (const waits = [...WAITS]; ; ) {
-    const late = new AbortController();
-    const timer = setTimeout(() => late.abort(`no answer in ${patience / 1000} s`), patience);
+    const end = new AbortController();
+    const timer = setTimeout(() => end.abort(`no answer in ${patience / 1000} s`), patience);
     try {
-      response = await host.fetch(url, { headers, signal: late.signal });
+      response = await host.fetch(url, { headers, signal: eitherOf(signal, end.signal) });
     } catch (error) {
+      signal?.throwIfAborted();
       throw failure(`${url} could not be fetched: ${messageOf(error)}`);
     } finally {
       clearTimeout(timer);
     }
+    ends.set(response, end);
     const wait = BUSY.includes(response.status) && waits.shift();
     if (!wait) break;
-    await new Promise((resolve) => setTimeout(resolve, wait));
+    abandon(response);
+    await pause(wait, signal);
   }
   if (response.ok) return response;
   const isText = response.headers.get('Content-Type')?.startsWith('text/plain');
@@ -40,17 +58,23 @@ export async function fetched(
 }
 
 /** All bytes of a file. */
-export async function fetchedBytes(url: string | URL): Promise<Uint8Array<ArrayBuffer>> {
-  const response = await fetched(url);
-  return new Uint8Array(await response.arrayBuffer().catch((error) => interrupted(url, messageOf(error))));
+export async function fetchedBytes(url: string | URL, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+  const response = await fetched(url, { signal });
+  return new Uint8Array(await response.arrayBuffer().catch((error) => interrupted(url, messageOf(error), { signal })));
 }
 
-/** Throws what is to be said of an answer that ended too early. @param patience for the server's reason. */
-export async function interrupted(url: string | URL, how: string, patience = 10_000): Promise<never> {
-  const why = await host.fetch(url, { method: 'HEAD', signal: AbortSignal.timeout(patience) }).then(
+/** Throws the error of an answer that ended too early, with the server's reason if the server sends one. */
+export async function interrupted(
+  url: string | URL,
+  how: string,
+  { patience = 10_000, signal }: FetchOptions = {},
+): Promise<never> {
+  signal?.throwIfAborted();
+  const why = await host.fetch(url, { method: 'HEAD', signal: eitherOf(signal, AbortSignal.timeout(patience)) }).then(
     ({ headers }) => headers.get(FAILURE),
     () => null,
   );
+  signal?.throwIfAborted();
   const advice = 'try again, or copy the file again';
   throw failure(`${url} broke off (${how}): ${why ? decodeURIComponent(why) : advice}`);
 }

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { ErrorCode } from '../../src/schema';
 import { ByteReader } from '../../src/wire/byte_reader';
+import { downloadChunks } from '../../src/wire/download';
 import { fetched, interrupted } from '../../src/wire/fetching';
 import { readerOf } from '../../src/wire/resuming';
 
@@ -60,6 +61,45 @@ test('an answer that breaks off is asked for again, from where it ended', () =>
       assert.ok(starts.length >= 2 && starts.every((start, i) => start > (starts[i - 1] ?? 0)), String(ranges));
     },
   ));
+
+for (const [name, begin, most] of [
+  ['a reader', async (url, signal) => readerOf(await fetched(url, { signal }), url, { signal }).read(FILE.length), 1],
+  ['ranges', (url, signal) => downloadChunks(url, FILE.length, [{ start: 0, end: 3 << 20 }], () => {}, signal), 3],
+] as [string, (url: string, signal: AbortSignal) => Promise<unknown>, number][])
+  test(`an aborted download closes its connections, and asks no more: ${name}`, async () => {
+    const [abort, reason] = [new AbortController(), new Error('mine')];
+    let closed = 0;
+    const stalls = (request: IncomingMessage, response: ServerResponse, asked: number) => {
+      const size = FILE.length;
+      response.writeHead(request.headers.range ? 206 : 200, { 'Accept-Ranges': 'bytes', 'Content-Length': size });
+      response.write(FILE.subarray(0, 1000));
+      response.on('close', () => closed++);
+      if (asked === most) setTimeout(() => abort.abort(reason), 50);
+    };
+    await serving(stalls, async (url, ranges) => {
+      await assert.rejects(begin(url, abort.signal), reason);
+      while (closed < most) await new Promise((resolve) => setTimeout(resolve, 10));
+      await new Promise((resolve) => setTimeout(resolve, 400)); // it would ask again after 250 ms
+      assert.equal(ranges.length, most);
+    });
+  });
+
+test('a range that fails ends the download of the others', async () => {
+  let closed = 0;
+  const answer = (_: IncomingMessage, response: ServerResponse, asked: number) => {
+    if (asked === 3) return response.writeHead(404).end();
+    response.writeHead(206, { 'Content-Length': 1 << 20 });
+    response.flushHeaders();
+    response.on('close', () => closed++);
+  };
+  await serving(answer, async (url) => {
+    await assert.rejects(
+      downloadChunks(url, FILE.length, [{ start: 0, end: FILE.length }], () => {}),
+      /404/,
+    );
+    while (closed < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+  });
+});
 
 test('one that breaks off without a byte each time is given up', () =>
   serving(
@@ -142,8 +182,8 @@ test('an answer that does not begin is given up, and so is the reason of one tha
     silent,
     async (url) => {
       const wanted = { code: ErrorCode.fail, message: /could not be fetched: no answer in 0.05 s/ };
-      await assert.rejects(fetched(url, {}, 50), wanted);
-      await assert.rejects(interrupted(url, 'it ended', 50), {
+      await assert.rejects(fetched(url, { patience: 50 }), wanted);
+      await assert.rejects(interrupted(url, 'it ended', { patience: 50 }), {
         code: ErrorCode.fail,
         message: /broke off \(it ended\)/,
       });
@@ -159,6 +199,6 @@ test('an answer that began in time may take longer', async () => {
     setTimeout(() => response.end('all'), 200);
   };
   await serving(slow, async (url) => {
-    assert.equal(await (await fetched(url, {}, 100)).text(), 'all');
+    assert.equal(await (await fetched(url, { patience: 100 })).text(), 'all');
   });
 });

@@ -10,7 +10,7 @@ test('ranges are asked of the server that gave a file, and not for what a cache 
   globalThis.fetch = answer as typeof fetch;
   try {
     assert.equal((await openFile('http://example.com/m.pyort')).ranges, 'http://example.com/m.pyort');
-    assert.equal((await openFile('http://example.com/m.pyort', answer)).ranges, undefined);
+    assert.equal((await openFile('http://example.com/m.pyort', undefined, answer)).ranges, undefined);
   } finally {
     globalThis.fetch = real;
   }
