@@ -56,6 +56,32 @@ export const cases = {
     await endless.release();
   },
 
+  'a signal ends its run at once, and one that waits never begins': async () => {
+    const wasm = { executionProviders: ['wasm'] };
+    const [endless, session] = [await create('endless', wasm), await create('add', wasm)];
+    const [one, other] = [new AbortController(), new AbortController()];
+    const running = endless.run({ x: new Tensor('float32', [1, 2], [2]) }, { signal: one.signal });
+    const waiting = session.run({ x, scale }, { signal: other.signal });
+    other.abort('other');
+    equal([await waiting.catch((e) => e)], ['other']);
+    one.abort('one');
+    equal([await running.catch((e) => e)], ['one']);
+    if (env.wasm.proxy === false) {
+      // The first run leaves no turn of the event loop to others.
+      const { port1, port2 } = new MessageChannel();
+      const late = new AbortController();
+      port1.onmessage = () => late.abort('late');
+      port2.postMessage('abort');
+      const runs = [session.run({ x, scale }), session.run({ x, scale }, { signal: late.signal })];
+      const [done, never] = await Promise.allSettled(runs);
+      equal([done.status, never.reason], ['fulfilled', 'late']);
+      port1.close();
+    }
+    equal((await session.run({ x, scale }, { signal: new AbortController().signal })).y.data, [11, 22, 33]);
+    await session.release();
+    await endless.release();
+  },
+
   'feeds that are not as they were made': async () => {
     const session = await create('add');
     const data = Float32Array.of(1, 2, 3);

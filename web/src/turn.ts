@@ -37,6 +37,12 @@ export function pause(milliseconds: number, signal?: AbortSignal): Promise<void>
   });
 }
 
+/** Handles messages and timers that are due: a timer may come in the second turn only. */
+export async function dueEvents(): Promise<void> {
+  await nextTurn();
+  await nextTurn();
+}
+
 /** Lets the event loop turn once, other messages included. */
 export function nextTurn(): Promise<void> {
   ports ??= openPorts();

@@ -23,11 +23,15 @@ export async function fromCaller<T>(entry: (...given: never[]) => unknown, work:
   }
 }
 
-/** Waits for work. When a signal aborts, it waits no longer: the work may wait for a server that never answers. */
+/**
+ * Waits for work. When a signal aborts, it waits no longer: the work may wait for a server that never answers.
+ *
+ * @param undo what is done with a result that comes too late.
+ */
 export function unlessAborted<T>(
   work: Promise<T>,
   signal: AbortSignal | undefined,
-  undo: (late: T) => Promise<void>,
+  undo: (late: T) => unknown = () => undefined,
 ): Promise<T> {
   if (!signal) return work;
   return new Promise((resolve, reject) => {

@@ -50,7 +50,10 @@ export interface EngineDescription {
   readonly info: SessionInfo;
 }
 
-export type EngineRunOptions = Pick<RunOptions, 'outputs' | 'outputsOnGpu' | 'bind' | 'graphId' | 'profile' | 'signal'>;
+export type EngineRunOptions = Pick<
+  RunOptions,
+  'outputs' | 'outputsOnGpu' | 'bind' | 'graphId' | 'profile' | 'signal' | 'abortable'
+>;
 
 export interface Engine {
   /** The request for which it was made; another engine's has none. */

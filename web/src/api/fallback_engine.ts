@@ -97,17 +97,6 @@ function entriesOf(names: readonly string[], metadata: readonly PeerMetadata[] |
   });
 }
 
-/** Ends with a signal: the engine itself continues. */
-function until<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
-  if (!signal) return work;
-  signal.throwIfAborted();
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
-}
-
 export class FallbackEngine implements Engine {
   readonly thread = onGpu;
   readonly keeper: TensorKeeper;
@@ -131,10 +120,10 @@ export class FallbackEngine implements Engine {
     if (!peer?.InferenceSession || !peer.Tensor)
       throw invalid("env.fallback gives no module with onnxruntime-web's API: InferenceSession and Tensor");
     const started = performance.now();
-    const session = await until(
-      options.signal,
-      inTurn(() => peer.InferenceSession.create(model, optionsFor(options))),
-    );
+    const session = await inTurn(async () => {
+      options.signal?.throwIfAborted();
+      return peer.InferenceSession.create(model, optionsFor(options));
+    });
     const create_ms = performance.now() - started;
     return new FallbackEngine(peer, session, {
       engine: 'fallback',
@@ -158,10 +147,10 @@ export class FallbackEngine implements Engine {
       names.map((name) => [name, Object.hasOwn(bind, name) ? onGpu.get(bind[name].gpuId)! : null]),
     );
     const started = performance.now();
-    const found = await until(
-      signal,
-      inTurn(() => this.session.run(given, fetches)),
-    );
+    const found = await inTurn(async () => {
+      signal?.throwIfAborted();
+      return this.session.run(given, fetches);
+    });
     const info: RunInfo = {
       ...{ run_ms: performance.now() - started, compile_ms: 0, replayed: false, segments: 0 },
       counters: newCounters(),

@@ -4,7 +4,7 @@ import { ErrorCode } from '../schema';
 import { invalid, RuntimeError } from '../errors';
 import { checkRows } from '../generate/generate_options';
 import type { ModelFile } from '../package/model_kinds';
-import type { RunInfo } from '../session/run_options';
+import type { RunInfo, RunResult } from '../session/run_options';
 import { fromCaller, unlessAborted } from './caller';
 import type { Engine } from './engine';
 import { withoutEffect } from './env';
@@ -38,6 +38,7 @@ import { eitherOf } from '../turn';
 import { named } from '../wire/values';
 import {
   adopted,
+  discard,
   fetched,
   isFetched,
   Loans,
@@ -194,16 +195,18 @@ export class InferenceSession {
     const moves = inWorker && wanted.includes(HERE) && this.runner.keeper;
     // A message to a worker copies the elements now; in all other cases they are read later.
     const own = inWorker && wanted.length === 0 ? feeds : mapped(feeds, taken);
-    if (moves) await this.moveHere();
+    const signal = this.until(options.signal);
+    signal.throwIfAborted();
+    if (moves) await unlessAborted(this.moveHere(), signal);
     const { runner: engine } = this;
     const waits = Object.entries(own).some(([name, value]) => isFetched(engine, name, value));
-    const within = waits ? await fetchedFeeds(engine, own) : own;
+    const within = waits ? await unlessAborted(fetchedFeeds(engine, own), signal) : own;
     const loans = new Loans(engine);
-    const signal = this.until(options.signal);
-    try {
-      const started = performance.now();
-      const { outputs, info } = await engine.run(loans.feeds(within), {
+    const started = performance.now();
+    const running = loans.during(async () => {
+      const ran = await engine.run(loans.feeds(within), {
         signal,
+        abortable: options.signal !== undefined,
         graphId: options.graphId,
         outputs: names,
         outputsOnGpu: onDeviceAmong(
@@ -214,23 +217,21 @@ export class InferenceSession {
         bind: loans.places(targets),
         profile: this.profile || kernelsWanted() ? 'dispatches' : undefined,
       });
-      loans.deliver();
-      this.lastRun = info;
-      this.profile?.add(info, started, performance.now());
-      tellKernels(info);
-      // A lost device has been replaced, and with it the owner of its tensors.
-      const holder = engine.keeper;
-      await settled(Object.values(outputs), holder);
-      return Object.fromEntries(
-        names.map((name) => [name, result(named(outputs, name)!, name, holder, named(targets, name) ?? undefined)]),
-      );
-    } catch (error) {
-      // The reason is that of this thread.
-      signal.throwIfAborted();
-      throw error;
-    } finally {
-      loans.giveBack();
-    }
+      if (!signal.aborted) loans.deliver();
+      await settled(Object.values(ran.outputs), engine.keeper);
+      return ran;
+    });
+    const { keeper } = engine; // which a released engine has no more
+    const late = ({ outputs }: RunResult) => discard(outputs, targets, engine.keeper ?? keeper);
+    const { outputs, info } = await unlessAborted(running, signal, late);
+    this.lastRun = info;
+    this.profile?.add(info, started, performance.now());
+    tellKernels(info);
+    // A lost device has been replaced, and with it the owner of its tensors.
+    const holder = engine.keeper;
+    return Object.fromEntries(
+      names.map((name) => [name, result(named(outputs, name)!, name, holder, named(targets, name) ?? undefined)]),
+    );
   }
 
   /** The signals that end a run or generation: its own, and the session's release. */

@@ -1,6 +1,7 @@
 // Conversion between JavaScript's tensors and values of sessions.
 import { ValueKind } from '../schema';
 import { isContainer, isOnGpu, type TensorOnGpu, type Value } from '../wire/values';
+import type { RunResult } from '../session/run_options';
 import type { Engine } from './engine';
 import { HERE, type Loan, type TensorKeeper } from '../device/keeper';
 import { dtypeOfType, fromBytes, toBytes, typeOfDtype } from './elements';
@@ -47,7 +48,16 @@ export class Loans {
     for (const { deliver } of this.lent) deliver?.();
   }
 
-  giveBack(): void {
+  /** The tensors are lent until the work ends. */
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } finally {
+      this.giveBack();
+    }
+  }
+
+  private giveBack(): void {
     for (const { giveBack } of this.lent.splice(0)) giveBack?.();
   }
 
@@ -126,6 +136,12 @@ export async function fetched(engine: Engine, name: string, value: OnnxValue): P
 export async function settled(outputs: readonly Value[], keeper: TensorKeeper | undefined): Promise<void> {
   const left = outputs.filter((value): value is TensorOnGpu => !isContainer(value) && isOnGpu(value));
   await Promise.all(left.map(({ gpuId, dtype, dims }) => keeper?.settle?.(gpuId, dtype, dims)));
+}
+
+/** Frees the outputs left on a device that no tensor has received. @param bound those bound to tensors. */
+export function discard(outputs: RunResult['outputs'], bound: object, keeper: TensorKeeper | undefined): void {
+  for (const [name, value] of Object.entries(outputs))
+    if (!Object.hasOwn(bound, name) && !isContainer(value) && isOnGpu(value)) keeper?.free(value.gpuId);
 }
 
 /** An output as a tensor; written into `target`, if there is one. */

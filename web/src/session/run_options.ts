@@ -21,6 +21,8 @@ export interface RunOptions {
    */
   readonly graphId?: number;
   readonly signal?: AbortSignal;
+  /** True if the caller may abort: events that are due are handled before the run begins. */
+  readonly abortable?: boolean;
   /** Copies the bytes of an output before they are gone; by default into new memory. */
   readonly copy?: (bytes: Uint8Array) => Uint8Array;
   /** Record the worker's times, and the GPU's: for each dispatch, or for the whole run. */

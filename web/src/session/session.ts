@@ -20,6 +20,7 @@ import { SessionState } from './state';
 import { type Feeds, orderFeeds } from './feeds';
 import { checkPlaces, placeFeeds } from './gpu_tensors';
 import { Timeline } from '../timeline';
+import { dueEvents } from '../turn';
 import type { Value } from '../wire/values';
 import { SessionWeights } from './weights';
 
@@ -169,6 +170,7 @@ export class Session extends SessionState {
     }
     if (options.bind) await checkPlaces(this, options.bind);
     const submitted = await this.runtime.exclusive(async () => {
+      if (options.abortable) await dueEvents();
       this.ensureUsable();
       return (await this.submitGrowing(tensors, options)) ?? new SessionRun(this, tensors, options).submit();
     });

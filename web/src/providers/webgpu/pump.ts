@@ -1,6 +1,6 @@
 // A browser notices the end of GPU work only when it looks: Chromium every 2 to 3 ms, Firefox every 100 ms. A submit
 // makes it look at once, so an occasional empty command buffer reduces the wait to the GPU's own time.
-import { nextTurn } from '../../turn';
+import { nextTurn, pause } from '../../turn';
 import type { Gpu } from './device';
 
 const FIREFOX = typeof navigator !== 'undefined' && /\bFirefox\//.test(navigator.userAgent);
@@ -39,8 +39,4 @@ async function pumped<T>(gpu: Gpu, promise: Promise<T>): Promise<T> {
     await (quick ? nextTurn() : pause(Math.min((now - began) / QUICK_MS, LONGEST_PAUSE_MS)));
   }
   return promise;
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
