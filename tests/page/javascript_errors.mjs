@@ -126,16 +126,35 @@ export const cases = {
 
   'where nothing may be stored': async () => {
     env.wasm.proxy = false;
-    const get = () => {
-      throw new DOMException('no storage here', 'SecurityError');
+    const refusing = (name) => {
+      const error = new DOMException(`no ${name} here ${Math.random()}`, 'SecurityError');
+      return () => Promise.reject(error);
+    };
+    const denied = new DOMException(`no storage here ${Math.random()}`, 'SecurityError');
+    const throws = () => {
+      throw denied;
+    };
+    const open = refusing('open');
+    const cache = { match: async () => undefined, put: async () => undefined, delete: async () => true };
+    const without = (name) => {
+      const refused = { ...cache, [name]: refusing(name) };
+      return () => ({ open: async () => refused });
     };
     const real = Object.getOwnPropertyDescriptor(globalThis, 'caches'); // none if it is the prototype's
-    Object.defineProperty(globalThis, 'caches', { get, configurable: true });
+    const said = listening('warn');
     try {
-      const session = await create('add', { cache: true });
-      equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
-      await session.release();
+      for (const [i, get] of [throws, () => ({ open }), without('match'), without('put')].entries()) {
+        Object.defineProperty(globalThis, 'caches', { get, configurable: true });
+        for (const _ of [1, 2]) {
+          const session = await create('add', { cache: true });
+          equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
+          await session.release();
+        }
+        const reasons = said.map((text) => /fetched each time: no (\w+) here/.exec(text)?.[1]);
+        equal(reasons, ['storage', 'open', 'match', 'put'].slice(0, i + 1));
+      }
     } finally {
+      said.stop();
       if (real) Object.defineProperty(globalThis, 'caches', real);
       else delete globalThis.caches;
     }

@@ -238,10 +238,11 @@ export const cases = {
     const other = await create('add', { cache: true });
     equal(other.inputNames, ['x', 's']);
     await other.release();
-    // An entry of another version of the runtime, or one that was damaged since, is fetched again.
+    // An entry of another version of the runtime, or one that was damaged or cut off since, is fetched again.
     const bytes = new Uint8Array(await (await fetch('add.pyort')).arrayBuffer());
+    const cut = new Response(bytes.slice(0, 1000));
     bytes[16 + new DataView(bytes.buffer).getUint32(8, true) + 30] ^= 1;
-    for (const useless of [await fetch('add.onnx'), new Response(bytes)]) {
+    for (const useless of [await fetch('add.onnx'), new Response(bytes), cut]) {
       await kept.put(url, useless);
       const again = await create('add', { cache: true });
       equal((await again.run({ x, scale })).y.data, [11, 22, 33]);

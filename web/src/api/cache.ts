@@ -1,38 +1,57 @@
 // Models in the browser's Cache API, if the user enables it.
+import { invalid, messageOf } from '../errors';
 import { fetchedModel } from '../package/model_file';
+import type { Listener } from './engine';
+import { warnOnce } from './warnings';
 
 /** The name of the cache: `caches.delete('py_ort')` forgets all models. */
 const CACHE = 'py_ort';
 
-/**
- * The answer at a URL, kept from its first fetch on. A model that changes needs another URL, or a server that sends
- * "no-store".
- */
-export async function fetchedOnce(url: string, signal?: AbortSignal): Promise<Response> {
-  return (await kept(url)) ?? fetchedAnew(url, signal);
-}
+/** The browser's cache. Where the browser refuses one, each use warns and does nothing. */
+export class ModelCache {
+  /** True once a file was found. */
+  hit = false;
 
-/** Returns the cache's copy of a URL; undefined if there is none. */
-export async function kept(url: string): Promise<Response | undefined> {
-  return (await opened())?.match(url);
-}
+  constructor(private readonly listener: Pick<Listener, 'log'>) {}
 
-/** The same, fetched again because the kept answer is unusable: for another version of the runtime, for example. */
-export async function fetchedAnew(url: string, signal?: AbortSignal): Promise<Response> {
-  const cache = await opened();
-  const response = await fetchedModel(url, signal);
-  if (!cache || /\bno-store\b/.test(response.headers.get('Cache-Control') ?? '')) return response;
-  const copy = response.clone();
-  // Without room it is fetched each time; an answer that broke off is not kept.
-  void cache.put(url, copy).catch(() => cache.delete(url).catch(() => false));
-  return response;
-}
+  /**
+   * The answer at a URL, kept from its first fetch on. A model that changes needs another URL, or a server that sends
+   * "no-store".
+   */
+  readonly fetchedOnce = async (url: string, signal?: AbortSignal): Promise<Response> =>
+    (await this.kept(url)) ?? this.fetchedAnew(url, signal);
 
-/** Undefined in a page that is not a secure context, or may store nothing, as in a sandboxed frame. */
-async function opened(): Promise<Cache | undefined> {
-  try {
-    return await globalThis.caches?.open(CACHE);
-  } catch {
-    return undefined;
+  /** The cache's copy of an answer, if there is one. */
+  async kept(url: string): Promise<Response | undefined> {
+    const found = await this.tried((cache) => cache.match(url));
+    this.hit ||= found !== undefined;
+    return found;
+  }
+
+  /** The same, fetched again because the kept answer is unusable: for another version of the runtime, for example. */
+  readonly fetchedAnew = async (url: string, signal?: AbortSignal): Promise<Response> => {
+    const response = await fetchedModel(url, signal);
+    if (/\bno-store\b/.test(response.headers.get('Cache-Control') ?? '')) return response;
+    const copy = response.clone();
+    void this.tried(async (cache) => {
+      await cache.put(url, copy).catch(async (error: unknown) => {
+        // An answer that broke off is not kept.
+        await cache.delete(url);
+        throw error;
+      });
+    }, signal).finally(() => copy.body?.cancel().catch(() => undefined)); // all memory would be its buffer
+    return response;
+  };
+
+  /** @param signal an abort is no refusal. */
+  private async tried<T>(work: (cache: Cache) => Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
+    try {
+      if (!globalThis.caches) throw invalid('it needs a page served by https, or from this machine');
+      return await work(await globalThis.caches.open(CACHE));
+    } catch (error) {
+      const text = `the browser's cache keeps no models here, which are fetched each time: ${messageOf(error)}`;
+      if (!signal?.aborted) warnOnce(this.listener, text);
+      return undefined;
+    }
   }
 }

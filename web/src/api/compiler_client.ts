@@ -2,7 +2,7 @@
 import { ErrorCode, PlanVersion } from '../schema';
 import { RuntimeError } from '../errors';
 import { host } from '../host';
-import { kept } from './cache';
+import { ModelCache } from './cache';
 import type { Listener } from './engine';
 import type { ModelCompiler } from './env_types';
 import { sha256 } from './exported';
@@ -77,16 +77,17 @@ export async function compiledUrl(
     return url.href;
   };
   let bytes = model;
+  const cache = new ModelCache(listener);
   if (typeof bytes === 'string') {
     const url = at('url', bytes);
-    if (await kept(url)) return url;
+    if (await cache.kept(url)) return url;
     const fault = await ask(url, listener);
     if (!fault) return url;
     if (!NOT_BY_URL.includes(fault.status!)) throw refused(fault.status, fault.text);
     bytes = await fetched(bytes);
   }
   const url = at('sha256', await sha256(bytes));
-  if (await kept(url)) return url;
+  if (await cache.kept(url)) return url;
   let fault = await ask(url, listener);
   if (fault?.status === 404) fault = await ask(url, listener, new Blob([bytes]));
   if (fault) throw refused(fault.status, fault.text);

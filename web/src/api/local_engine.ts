@@ -16,7 +16,7 @@ import { ofPackage } from '../session/model_source';
 import type { RunResult } from '../session/run_options';
 import { Runtime } from '../session/runtime';
 import { Session } from '../session/session';
-import { fetchedAnew, fetchedOnce } from './cache';
+import { ModelCache } from './cache';
 import type { Engine, EngineDescription, EngineRequest, EngineRunOptions, Listener, RuntimeSettings } from './engine';
 import { type Choice, choosePlan, deviceOf, partOf } from './execution_providers';
 
@@ -55,9 +55,9 @@ export function sharedRuntime(
   return shared;
 }
 
-/** True for a file of another version, a damaged file, or a file of another kind. */
+/** True for a file of another version, a damaged file, one that is cut off, or a file of another kind. */
 function isOfNoUse(error: unknown): boolean {
-  const codes = [ErrorCode.not_implemented, ErrorCode.invalid_graph];
+  const codes = [ErrorCode.not_implemented, ErrorCode.invalid_graph, ErrorCode.fail];
   return error instanceof RuntimeError && codes.includes(error.code);
 }
 
@@ -103,13 +103,14 @@ export class LocalEngine implements Engine {
         throw error;
       }
     };
-    const anyhow = (known?: Choice, signal?: AbortSignal) =>
-      request.cache
-        ? make(fetchedOnce, known, signal).catch((error: unknown) => {
-            if (!isOfNoUse(error)) throw error;
-            return make(fetchedAnew, known, signal);
-          })
-        : make(fetchedModel, known, signal);
+    const anyhow = (known?: Choice, signal?: AbortSignal) => {
+      if (!request.cache) return make(fetchedModel, known, signal);
+      const cache = new ModelCache(listener);
+      return make(cache.fetchedOnce, known, signal).catch((error: unknown) => {
+        if (!cache.hit || !isOfNoUse(error)) throw error;
+        return make(cache.fetchedAnew, known, signal);
+      });
+    };
     // The core is fetched while the file's start is being fetched; its users receive a failure.
     runtime.core().catch(() => undefined);
     const { model, choice, session } = await anyhow(undefined, listener.signal);

@@ -4,7 +4,7 @@ import { RuntimeError } from '../errors';
 import { fetchedModel, openFile } from '../package/model_file';
 import type { ModelFile } from '../package/model_kinds';
 import { Package } from '../package/package';
-import { fetchedOnce } from './cache';
+import { ModelCache } from './cache';
 import type { Engine } from './engine';
 import { partOf } from './execution_providers';
 import type { PlacedNode } from './metadata';
@@ -14,7 +14,7 @@ export async function placementOf({ request, description }: Engine): Promise<rea
     const text = 'placement is known of exported models, and another engine runs this one';
     throw new RuntimeError(ErrorCode.not_implemented, text);
   }
-  const fetchFile = request.cache ? fetchedOnce : fetchedModel;
+  const fetchFile = request.cache ? new ModelCache({ log: () => undefined }).fetchedOnce : fetchedModel;
   const open = (file: ModelFile) => openFile(file, undefined, fetchFile);
   const model = await Package.open(request.model, partOf(request.externalData), open);
   try {

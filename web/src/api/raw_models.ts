@@ -11,6 +11,7 @@ import type { Engine, Listener } from './engine';
 import { env } from './env';
 import { FallbackEngine } from './fallback_engine';
 import type { InferenceSessionOptions } from './session_options';
+import { warnOnce } from './warnings';
 
 /** A model that the runtime cannot run directly. */
 interface RawModel {
@@ -81,14 +82,6 @@ async function besideOther(
 interface Started {
   readonly engine: Engine;
   readonly here: () => Promise<Engine>;
-}
-
-const warned = new Set<string>();
-
-/** Logs a text about a model, once. */
-function warnOnce({ log }: Listener, text: string): void {
-  if (!warned.has(text)) log(2, 'session', text);
-  warned.add(text);
 }
 
 const ADVICE = '`py-ort export MODEL.onnx` writes a .pyort file, which runs here';
