@@ -18,6 +18,8 @@ export interface Resuming {
   readonly patience: number;
   /** Ends the reading, which then throws the signal's reason. */
   readonly signal?: AbortSignal;
+  /** True if the stream's length is unknown, so that its end may be where the connection broke off. */
+  readonly mayBeCut?: boolean;
   /** The stream from byte `position` on; undefined: it is not available. */
   from(position: number): Promise<ReadableStream<Uint8Array> | undefined>;
 }
@@ -63,7 +65,6 @@ export class ByteReader {
         return grown.buffer;
       };
       read = await this.fill(memory, wanted, had.byteLength);
-      if (read.byteLength < wanted) await this.brokenOff(`it ended after ${this.position} bytes`);
     }
     return read;
   }
@@ -82,8 +83,7 @@ export class ByteReader {
     };
     while (this.position < end) {
       const [start, wanted] = [this.position, Math.min(CHUNK, end - this.position)];
-      const bytes = await this.fill(memory, wanted);
-      if (bytes.byteLength < wanted) await this.brokenOff(`it ended after ${this.position} of ${end} bytes`);
+      const bytes = await this.fill(memory, wanted, 0, end);
       take(start, bytes);
       kept = bytes.buffer;
     }
@@ -103,17 +103,33 @@ export class ByteReader {
     );
   }
 
-  /** Reads fewer bytes only at the end of the stream. `memory` has the first `from` bytes; it is called at each try. */
-  private async fill(memory: () => ArrayBuffer, size: number, from = 0): Promise<Uint8Array<ArrayBuffer>> {
+  /**
+   * @param memory has the first `from` bytes; it is called at each try.
+   * @param end of the bytes that are read, for the error of a stream that ends before.
+   */
+  private async fill(
+    memory: () => ArrayBuffer,
+    size: number,
+    from = 0,
+    end?: number,
+  ): Promise<Uint8Array<ArrayBuffer>> {
     for (;;) {
+      let bytes: Uint8Array<ArrayBuffer>;
       try {
-        const bytes = await this.filled(memory(), size, from);
-        this.position += bytes.byteLength - from;
-        this.tries = 0;
-        return bytes;
+        bytes = await this.filled(memory(), size, from);
       } catch (error) {
         await this.resume(messageOf(error));
+        continue;
       }
+      const reached = this.position + bytes.byteLength - from;
+      if (bytes.byteLength === size) {
+        this.position = reached;
+        this.tries = 0;
+        return bytes;
+      }
+      const how = `it ended after ${reached}${end === undefined ? '' : ` of ${end}`} bytes`;
+      if (!this.resuming?.mayBeCut) await this.brokenOff(how);
+      await this.resume(how);
     }
   }
 

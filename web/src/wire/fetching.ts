@@ -10,6 +10,8 @@ const LONGEST = 2000;
 /** "Too many requests" and "service unavailable": such a server is asked again, after this many milliseconds. */
 const BUSY = [429, 503];
 const WAITS = [500, 1000, 2000];
+/** The longest wait that a server may ask for. */
+const LONGEST_WAIT = 60_000;
 /** Milliseconds until an answer begins. A development server compiles models meanwhile. */
 const PATIENCE = 300_000;
 
@@ -46,15 +48,26 @@ export async function fetched(
       clearTimeout(timer);
     }
     ends.set(response, end);
-    const wait = BUSY.includes(response.status) && waits.shift();
-    if (!wait) break;
+    const least = BUSY.includes(response.status) ? waits.shift() : undefined;
+    if (least === undefined) break;
+    const wait = Math.max(least, retryAfter(response));
+    if (wait > LONGEST_WAIT) break;
     abandon(response);
     await pause(wait, signal);
   }
   if (response.ok) return response;
   const isText = response.headers.get('Content-Type')?.startsWith('text/plain');
   const words = isText ? (await response.text().catch(() => '')).slice(0, LONGEST) : '';
-  throw failure(`${url} answered ${response.status} ${response.statusText}${words && `: ${words}`}`);
+  const wait = retryAfter(response);
+  const later = wait > 0 ? ` (try again in ${Math.ceil(wait / 1000)} s)` : '';
+  throw failure(`${url} answered ${response.status} ${response.statusText}${later}${words && `: ${words}`}`);
+}
+
+/** Milliseconds that the server asks to wait: it gives seconds, or a date. */
+function retryAfter({ headers }: Response): number {
+  const given = headers.get('Retry-After') ?? '';
+  const wait = /^\d+$/.test(given) ? 1000 * Number(given) : Date.parse(given) - Date.now();
+  return Math.max(wait, 0) || 0;
 }
 
 /** All bytes of a file. */

@@ -37,5 +37,12 @@ export function readerOf(
     abandon(current);
     return interrupted(url, how, { signal });
   };
-  return new ByteReader(body, brokenOff, { patience: PATIENCE, signal, from });
+  return new ByteReader(body, brokenOff, {
+    patience: PATIENCE,
+    signal,
+    from,
+    get mayBeCut() {
+      return !current.headers.has('Content-Length');
+    },
+  });
 }

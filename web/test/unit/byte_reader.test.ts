@@ -130,6 +130,46 @@ test('a server that is busy is asked again', () =>
     },
   ));
 
+for (const [status, after] of [
+  [503, () => '2'],
+  [429, () => new Date(Date.now() + 3000).toUTCString()],
+] as const)
+  test(`a server that is busy is asked again when it says: ${status}`, async () => {
+    const times: number[] = [];
+    const answer = (request: IncomingMessage, response: ServerResponse) => {
+      if (times.push(Date.now()) > 1) return send(request, response);
+      response.writeHead(status, { 'Retry-After': after() }).end();
+    };
+    await serving(answer, async (url) => assert.deepEqual(await read(url), FILE));
+    assert.ok(times[1] - times[0] >= 1900, String(times)); // a date has whole seconds
+  });
+
+test('a server that is busy for long is an error at once', () =>
+  serving(
+    (_, response) => response.writeHead(503, { 'Retry-After': '3600' }).end(),
+    async (url, ranges) => {
+      await assert.rejects(fetched(url), /answered 503 Service Unavailable .try again in 3600 s/);
+      assert.equal(ranges.length, 1);
+    },
+  ));
+
+for (const knowsRanges of [true, false])
+  test(`an answer of unknown length that ends early is continued by ranges: ${knowsRanges}`, () =>
+    serving(
+      (request, response, asked) => {
+        if (asked > 1) return send(request, response);
+        // Without a length, and not in chunks: the end is that of the connection.
+        response.useChunkedEncodingByDefault = response.shouldKeepAlive = false;
+        response.writeHead(200, { ETag: '"one"', ...(knowsRanges && { 'Accept-Ranges': 'bytes' }) });
+        response.end(FILE.subarray(0, 1_300_000));
+      },
+      async (url, ranges) => {
+        if (knowsRanges) assert.deepEqual(await read(url), FILE);
+        else await assert.rejects(read(url), /broke off \(it ended after 1300000 of 3145728 bytes\)/);
+        assert.equal(ranges.length, knowsRanges ? 2 : 1);
+      },
+    ));
+
 for (const type of ['bytes', undefined] as const)
   test(`a stream that stalls is opened again, or is over: ${type ?? 'default'}`, async () => {
     const stalling = () => {
