@@ -24,13 +24,25 @@ export const cases = {
     async function asksForImage() {
       await Tensor.fromImage('nowhere.png');
     }
+    const gone = new Tensor('float32', [1]);
+    gone.dispose();
+    const makesTensor = () => new Tensor('float32', [1], [5]);
+    const makesPinned = () => Tensor.fromPinnedBuffer('float32', 7);
+    const takesBuffer = () => Tensor.fromGpuBuffer({}, { dataType: 'string', dims: [1] });
+    const reshapes = () => x.reshape([5]);
+    const readsData = () => gone.data;
+    const readsBuffer = () => x.gpuBuffer;
+    const drawsImage = () => x.toImageData({ format: 'CMYK' });
+    const promptsNothing = () => session.generate([]);
+    const synchronous = [makesTensor, makesPinned, takesBuffer, reshapes, readsData, readsBuffer, drawsImage];
     for (const [asks, finds] of [
       [asksForModel, runtime],
       [asksForRun, runtime],
       [asksForTokens, 'generate.mjs'],
       [asksForImage, 'py_ort'],
+      ...[...synchronous, promptsNothing].map((asks) => [asks, 'py_ort']),
     ]) {
-      const error = await asks().catch((e) => e);
+      const error = await (async () => asks())().catch((e) => e);
       const [text, ...frames] = error.stack.replace(/^(?!RuntimeError)/, 'RuntimeError\n').split('\n');
       if (error.constructor !== RuntimeError || !text.startsWith('RuntimeError')) throw error;
       const own = frames.findIndex((frame) => frame.includes(asks.name));
@@ -40,6 +52,24 @@ export const cases = {
       if (!error.cause.stack.includes(finds)) throw new Error(`the cause's stack is ${error.cause.stack}`);
     }
     await session.release();
+  },
+
+  'members of env.webgpu that are none': async () => {
+    for (const [member, given, words] of [
+      ['device', {}, 'device of webgpu is a GPUDevice, not Object'],
+      ['device', 5, 'not a number'],
+      ['device', Promise.resolve(), 'not Promise: await it'],
+      ['adapter', 'x', 'adapter of webgpu is a GPUAdapter, not a string'],
+      ['powerPreference', 'fast', 'env.webgpu.powerPreference is one of low-power, high-performance, not "fast"'],
+    ]) {
+      env.webgpu[member] = given;
+      try {
+        await fails(() => create('add'), words);
+      } finally {
+        env.webgpu[member] = undefined;
+      }
+    }
+    await (await create('add')).release();
   },
 
   'the reason of a signal': async () => {

@@ -118,6 +118,17 @@ export const cases = {
     await fails(() => create('add', { executionMode: 'both' }), 'one of sequential, parallel, not "both"');
     await fails(() => create('add', { toString: 1 }), 'no option "toString"');
     const session = await create('add');
+    for (const [signal, what] of [
+      [{}, 'Object'],
+      [0, 'a number'],
+      ['', 'a string'],
+      [new AbortController(), 'AbortController'],
+    ]) {
+      const words = `signal is an AbortSignal, not ${what}`;
+      await fails(() => create('add', { signal }), words);
+      await fails(() => session.run({ x, scale }, { signal }), words);
+      await fails(() => session.generate([1], { signal }).result, words);
+    }
     await fails(() => session.run({ x, scale }, ['y'], { sgnal: 1 }), 'run has no option "sgnal"');
     await fails(() => session.run({ x, scale }, []), 'fetches is empty');
     await fails(() => session.run({ x, scale }, ['z']), 'no output named "z"');

@@ -45,6 +45,12 @@ export function codeOf(error: unknown): ErrorCode {
   return ErrorCode.fail;
 }
 
+/** A value of a wrong type in words, for errors. */
+export function describe(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  return typeof value === 'object' ? (value.constructor?.name ?? 'an object') : `a ${typeof value}`;
+}
+
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

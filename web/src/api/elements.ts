@@ -1,6 +1,6 @@
 // Elements in JavaScript's own types, by onnxruntime-web's names of types.
 import { DType, ErrorCode } from '../schema';
-import { invalid, RuntimeError } from '../errors';
+import { describe, invalid, RuntimeError } from '../errors';
 import type { TensorData, TensorType } from './tensor_types';
 
 interface Numbers {
@@ -135,11 +135,6 @@ function texts(values: unknown): string[] {
   const other = values.findIndex((value) => typeof value !== 'string');
   if (other >= 0) throw invalid(`element ${other} of a tensor of string is ${describe(values[other])}`);
   return values as string[];
-}
-
-function describe(value: unknown): string {
-  if (value === null || value === undefined) return String(value);
-  return typeof value === 'object' ? (value.constructor?.name ?? 'an object') : `a ${typeof value}`;
 }
 
 /** The length of the array of a tensor of `count` elements: shorter if several share a byte. */

@@ -5,7 +5,7 @@ import { invalid, RuntimeError } from '../errors';
 import { checkRows } from '../generate/generate_options';
 import type { ModelFile } from '../package/model_kinds';
 import type { RunInfo, RunResult } from '../session/run_options';
-import { fromCaller, unlessAborted } from './caller';
+import { blameCallers, checkSignal, fromCaller, unlessAborted } from './caller';
 import type { Engine } from './engine';
 import { withoutEffect } from './env';
 import { opened } from './exported';
@@ -152,8 +152,10 @@ export class InferenceSession {
 
   /** Returns the provider of each node of the model, with the reason. Reads the file once more. */
   async placement(): Promise<readonly metadata.PlacedNode[]> {
-    const { placementOf } = await localEngine();
-    return placementOf(this.runner);
+    return fromCaller(InferenceSession.prototype.placement, async () => {
+      const { placementOf } = await localEngine();
+      return placementOf(this.runner);
+    });
   }
 
   /**
@@ -185,6 +187,7 @@ export class InferenceSession {
     if (typeof given !== 'object' || given === null) throw invalid('feeds are tensors by the names of inputs');
     const feeds = mapped(given, adopted);
     const [fetches, options] = this.told(second, third);
+    checkSignal(options.signal);
     this.warnOnce(runOptionsWithoutEffect(options));
     if (options.terminate)
       throw new RuntimeError(ErrorCode.cancelled, 'the run did not begin, because its options have terminate: true');
@@ -258,6 +261,7 @@ export class InferenceSession {
     { signal, onTokens, onLogits, ...options }: GenerationOptions<any> = {},
     // biome-ignore lint/suspicious/noExplicitAny: the overloads say which
   ): Generation<any> {
+    checkSignal(signal);
     const { rows, batch } = rowsOf(prompt);
     checkRows(rows.length, options);
     const { numBeams = 1, numReturnSequences = 1 } = options;
@@ -338,6 +342,8 @@ export class InferenceSession {
     if (fresh.length > 0) this.warn(`run options without effect here: ${fresh.join(', ')}`);
   }
 }
+
+blameCallers(InferenceSession.prototype, ['generate']);
 
 /** The types of sessions, by onnxruntime-web's names. */
 export declare namespace InferenceSession {

@@ -7,6 +7,7 @@ import { host } from '../host';
 import { type ModelFile, noModel } from '../package/model_kinds';
 import type { DeviceLocation } from '../device/keeper';
 import type { GivenOptions } from '../device/options';
+import { checkSignal } from './caller';
 import { env, ownDevice, severityOf, tracing } from './env';
 import type { LogLevel } from './env_types';
 import type { EngineRequest, RuntimeSettings } from './engine';
@@ -128,6 +129,7 @@ export function checkedOptions(options: InferenceSessionOptions): InferenceSessi
     const name: unknown = typeof each === 'object' ? (each as { name?: unknown } | null)?.name : each;
     if (typeof name !== 'string') throw invalid(`an execution provider is a name, or { name, … }, not ${String(each)}`);
   }
+  checkSignal(options.signal);
   checkOneOf('graphOptimizationLevel', level, ['disabled', 'basic', 'extended', 'layout', 'all']);
   checkOneOf('executionMode', mode, ['sequential', 'parallel']);
   return options;

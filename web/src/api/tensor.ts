@@ -7,7 +7,7 @@ import { ErrorCode } from '../schema';
 import { invalid, RuntimeError } from '../errors';
 import { elementCount, hasGpuForm } from '../contract/elements';
 import type { DeviceLocation, TensorKeeper } from '../device/keeper';
-import { fromCaller } from './caller';
+import { blameCallers, fromCaller, thrownIn } from './caller';
 import { env } from './env';
 import { formOf, imageToTensor, tensorToImage } from './image_tensors';
 import { type ImageSource, pixelsOf, toPng } from './images';
@@ -45,24 +45,28 @@ class AnyTensor implements TypedTensor<TensorType> {
   private resource: Resource = {};
 
   constructor(first: unknown, second?: unknown, third?: readonly number[]) {
-    if (isParameters(first)) {
-      const { location, type, dims } = first;
+    try {
+      if (isParameters(first)) {
+        const { location, type, dims } = first;
+        this.type = type;
+        this.dims = checkedDims(dims);
+        this.place = location;
+        if (location === 'cpu-pinned') this.elements = this.checked(toData(type, first.data));
+        else this.resource = checkedResource(first);
+        return;
+      }
+      const [type, data, dims] =
+        typeof first === 'string'
+          ? [first as TensorType, second, third]
+          : [typeOfData(first), first, second as readonly number[] | undefined];
+      const elements = toData(type, data);
       this.type = type;
-      this.dims = checkedDims(dims);
-      this.place = location;
-      if (location === 'cpu-pinned') this.elements = this.checked(toData(type, first.data));
-      else this.resource = checkedResource(first);
-      return;
+      this.dims = checkedDims(dims ?? [countOf(type, elements)]);
+      this.place = 'cpu';
+      this.elements = this.checked(elements);
+    } catch (error) {
+      throw thrownIn(new.target, error);
     }
-    const [type, data, dims] =
-      typeof first === 'string'
-        ? [first as TensorType, second, third]
-        : [typeOfData(first), first, second as readonly number[] | undefined];
-    const elements = toData(type, data);
-    this.type = type;
-    this.dims = checkedDims(dims ?? [countOf(type, elements)]);
-    this.place = 'cpu';
-    this.elements = this.checked(elements);
   }
 
   private checked(elements: TensorData): TensorData {
@@ -81,7 +85,9 @@ class AnyTensor implements TypedTensor<TensorType> {
   }
 
   static async fromVideoFrame(frame: types.VideoFrameSource, options: types.TensorFromVideoFrameOptions = {}) {
-    return (await import('./video_frames')).fromVideoFrame(Tensor, formOf(options), env.webgpu, frame, options);
+    return fromCaller(AnyTensor.fromVideoFrame, async () =>
+      (await import('./video_frames')).fromVideoFrame(Tensor, formOf(options), env.webgpu, frame, options),
+    );
   }
 
   static fromTexture(texture: WebGLTexture, options: types.TensorFromTextureOptions<'float32'>): AnyTensor {
@@ -248,6 +254,12 @@ class AnyTensor implements TypedTensor<TensorType> {
     return invalid(`this tensor is in no ${what}: its location is "${this.place}"`);
   }
 }
+
+blameCallers(AnyTensor, ['fromTexture', 'fromGpuBuffer', 'fromMLTensor', 'fromPinnedBuffer']);
+blameCallers(AnyTensor.prototype, [
+  ...['data', 'gpuBuffer', 'mlTensor', 'texture'],
+  ...['reshape', 'toImageData', 'toDataURL'],
+]);
 
 export const Tensor = AnyTensor as unknown as TensorConstructor;
 export type Tensor = TypedTensor<TensorType>;
