@@ -329,13 +329,18 @@ export const cases = {
     let written = false;
     let submitted = () => (written = false);
     const { dims, x: given } = await (await fetch('integer_products.json')).json();
+    const left = () => [...alive].map(({ label, size }) => `${label} ${size}`);
     try {
+      const beside = await create('add', { executionProviders: ['webgpu'] });
+      await beside.run({ x, scale });
+      const before = left();
       const session = await create('integer_products', { executionProviders: ['webgpu'] });
       if (alive.size === 0 || written) throw new Error(`${alive.size} buffers, not submitted: ${written}`);
       const { y } = await session.run({ x: new Tensor('float32', given, dims) });
       if (!y.data.some((value) => value !== 0)) throw new Error('all zeros');
       await session.release();
-      const left = () => [...alive].map(({ label, size }) => `${label} ${size}`);
+      equal(left(), before);
+      await beside.release();
       equal(left(), []);
       // Outputs that a run leaves on the GPU when it was aborted have no owner.
       const options = { executionProviders: ['webgpu'], preferredOutputLocation: 'gpu-buffer' };

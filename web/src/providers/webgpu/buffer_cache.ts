@@ -163,10 +163,9 @@ export class BufferCaches {
     for (const kind of BUFFER_KINDS) this[kind].open = true;
   }
 
-  /** The last one to leave frees the cached buffers. */
+  /** Frees the cached buffers, which no run of the others needs. */
   leave(): void {
-    if (--this.users > 0) return;
-    for (const kind of BUFFER_KINDS) this[kind].open = false;
+    if (--this.users === 0) for (const kind of BUFFER_KINDS) this[kind].open = false;
     this.clear();
   }
 
