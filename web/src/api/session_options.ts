@@ -42,7 +42,10 @@ export interface InferenceSessionOptions {
   readonly cache?: boolean;
   /** Called with the progress of downloads and of compiled shaders. */
   readonly onProgress?: (stage: string, done: number, total: number) => void;
-  /** Ends the loading and releases everything. */
+  /**
+   * Ends the loading: closes its connections and releases everything. `create` rejects with `signal.reason`: an
+   * AbortError if `abort` was called without one.
+   */
   readonly signal?: AbortSignal;
   /** Has no effect: the model was optimized when it was exported. */
   readonly graphOptimizationLevel?: 'disabled' | 'basic' | 'extended' | 'layout' | 'all';
@@ -65,7 +68,10 @@ export interface InferenceSessionOptions {
 }
 
 export interface InferenceRunOptions {
-  /** Ends the run, which then rejects with an AbortError. */
+  /**
+   * Ends the run, which rejects at once with `signal.reason`: an AbortError if `abort` was called without one. A run
+   * that waits for others never begins; one under way ends at its next node. The session remains valid.
+   */
   readonly signal?: AbortSignal;
   /** With enableGraphCapture: the capture of this run, a number from 0, or -1: none. Default: by input shapes. */
   readonly graphId?: number;
