@@ -19,7 +19,7 @@ _seed: int | None = None
 
 
 def get_available_providers() -> list[str]:
-    """Return the default providers of sessions that run in this machine's browser, best first.
+    """Return the providers that run in this machine's browser, best first.
 
     The first call in a process starts the browser, which later sessions use. With the variable PY_ORT_PROBE=0 no
     browser is started, and the list has all providers with kernels.
@@ -33,7 +33,7 @@ def get_all_providers() -> list[str]:
 
 
 def get_device() -> str:
-    """Return onnxruntime's name of a build for this machine's browser: "CPU-WEBGPU", or "CPU".
+    """Return onnxruntime's name of a build for this machine's browser: "CPU-WEBGPU", "CPU-WEBGL", "CPU".
 
     See `get_available_providers`.
     """

@@ -9,7 +9,7 @@ from typing import Any
 
 from py_ort.browser.browser_options import BrowserOptions
 from py_ort.exceptions import PyOrtError
-from py_ort.providers import DEFAULT, PROVIDERS, canonical_provider, on_device, onnxruntime_name
+from py_ort.providers import AVAILABLE, CPU, FIRST_DEVICE, PROVIDERS, on_device, onnxruntime_name
 from py_ort.runtime.probe import probe
 
 #: Variable: with "0" no browser is started, and the answers assume that all providers work.
@@ -29,14 +29,13 @@ class LocalBrowser:
         self._browser, self._launcher = browser, launcher
 
     def providers(self) -> list[str]:
-        """Return onnxruntime's names of the default providers that run in the browser."""
-        found = self._found()
-        there = found is None or bool(found.get("adapter"))
-        return [onnxruntime_name(name) for name in DEFAULT if there or not on_device(name)]
+        """Return onnxruntime's names of the providers that run in the browser, best first."""
+        return [onnxruntime_name(name) for name in self._names()]
 
     def device(self) -> str:
-        """Return "CPU-WEBGPU", or "CPU" without an adapter."""
-        return "-".join(PROVIDERS[canonical_provider(name)].device_name.upper() for name in reversed(self.providers()))
+        """Return "CPU-" and the device of the best provider, as "CPU-WEBGPU"; "CPU" without a device."""
+        names = dict.fromkeys((CPU, self._names()[0]))
+        return "-".join(PROVIDERS[name].device_name.upper() for name in names)
 
     def words(self) -> str:
         """Return the browser and its adapter, in words; "" if unknown."""
@@ -44,6 +43,15 @@ class LocalBrowser:
         if not found:
             return ""
         return f"{found['browser']}, adapter: {found['adapter'] or 'none'}"
+
+    def _names(self) -> list[str]:
+        found = self._found()
+        if found is None:
+            return list(AVAILABLE)
+        there = {name for name, device in found.get("devices", {}).items() if "none" not in device}
+        if found.get("adapter"):
+            there.add(FIRST_DEVICE)
+        return [name for name in AVAILABLE if name in there or not on_device(name)]
 
     def _found(self) -> dict[str, Any] | None:
         """Return the result of `probe`; {} if it failed, None if the variable forbids it."""
@@ -56,7 +64,7 @@ class LocalBrowser:
 def _asked(options: BrowserOptions) -> dict[str, Any]:
     try:
         # The browser stays for a while: the caller will probably make sessions.
-        found = probe(options, close=False)
+        found = probe(options, close=False, others=True)
     except PyOrtError as e:
         _log.warning("no page can be asked which providers there are: %s", e)
         return {}

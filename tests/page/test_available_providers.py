@@ -14,7 +14,9 @@ from py_ort.runtime import local_browser
 from py_ort.runtime.available import of_browser
 
 pytestmark = pytest.mark.browser
-BOTH, CPU = ["WebGpuExecutionProvider", "CPUExecutionProvider"], ["CPUExecutionProvider"]
+CPU = ["CPUExecutionProvider"]
+WEBGL = ["WebGLExecutionProvider", *CPU]
+BOTH = ["WebGpuExecutionProvider", *WEBGL]
 
 
 @pytest.fixture
@@ -41,18 +43,18 @@ def test_a_browser_with_an_adapter(probes: list[BrowserOptions]) -> None:
 
 
 def test_a_browser_without_an_adapter(probes: list[BrowserOptions]) -> None:
-    off = replace(BROWSER, webgpu="off", idle_timeout=0.0)
+    """WebGL runs there in software."""
+    off = replace(BROWSER, webgpu="off", flags=("--enable-unsafe-swiftshader",), idle_timeout=0.0)
     with py_ort.install_as_onnxruntime(browser=off) as installed:
-        assert (installed.module.get_available_providers(), installed.module.get_device()) == (CPU, "CPU")
+        assert (installed.module.get_available_providers(), installed.module.get_device()) == (WEBGL, "CPU-WEBGL")
         assert "adapter: none" in installed.module.get_build_info()
     assert probes == [off]
 
 
 def test_an_adapter_on_the_cpu_is_no_hardware(probes: list[BrowserOptions], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        local_browser, "probe", lambda options, close: {"browser": "b", "adapter": "a", "software": True}
-    )
-    assert local_browser.LocalBrowser(BrowserOptions(webgpu="hardware")).providers() == CPU
+    found = {"browser": "b", "adapter": "a", "software": True, "devices": {"webgl": {}, "webnn": {"none": "none"}}}
+    monkeypatch.setattr(local_browser, "probe", lambda options, close, others: found)
+    assert local_browser.LocalBrowser(BrowserOptions(webgpu="hardware")).providers() == WEBGL
     assert local_browser.LocalBrowser(BrowserOptions(webgpu="auto")).providers() == BOTH
 
 
@@ -66,6 +68,7 @@ def test_nobody_is_asked_where_that_is_not_wanted(
     probes: list[BrowserOptions], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PY_ORT_PROBE", "0")
-    assert (py_ort.get_available_providers(), py_ort.get_device()) == (BOTH, "CPU-WEBGPU")
+    assert py_ort.get_available_providers() == py_ort.get_all_providers()
+    assert py_ort.get_device() == "CPU-WEBGPU"
     assert py_ort.get_build_info().endswith("for browsers")
     assert probes == []
