@@ -20,6 +20,7 @@ from shared_browser import BROWSER
 import py_ort
 from py_ort import BrowserOptions
 from py_ort.exceptions import DeviceLost, InvalidArgument
+from py_ort.runtime.available import of_browser
 from py_ort.runtime.jsep import JsepBackend
 
 pytestmark = pytest.mark.browser
@@ -213,6 +214,23 @@ def test_options() -> None:
         py_ort.InferenceSession(proto, providers=[("webgl", {name: "1"})]).close()
     with pytest.raises(InvalidArgument, match="nope"):
         py_ort.InferenceSession(proto, providers=[("webgl", {"nope": "1"})])
+
+
+def test_an_open_context_keeps_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a device of WebGPU does. A context that no session uses, as after a question for providers, opens again."""
+    monkeypatch.delenv("PY_ORT_PROBE")
+    assert "WebGLExecutionProvider" in of_browser(BROWSER, None)["get_available_providers"]()
+
+    def session(**options: str) -> py_ort.InferenceSession:
+        return py_ort.InferenceSession(small_models.add(), providers=[("webgl", options)], browser=BROWSER)
+
+    for power, other in (("low-power", "high-performance"), ("high-performance", "low-power")):
+        with session(powerPreference=power), session():
+            with pytest.raises(InvalidArgument, match=f"device 0 was opened with powerPreference {power}"):
+                session(powerPreference=other)
+            session(powerPreference=other, deviceId="1").close()
+    with session(), pytest.raises(InvalidArgument, match="device 0 was opened without checkWrites"):
+        session(checkWrites="1")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")

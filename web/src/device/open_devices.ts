@@ -24,8 +24,17 @@ export abstract class OpenDevices<D extends OpenDevice, O extends object, S exte
 
   protected abstract start(id: number, options: O): Promise<D>;
 
+  /** The options that a device keeps from its opening. */
+  protected abstract readonly fixed: readonly (string & keyof O)[];
+
   /** Throws if an open device differs from the wanted one. */
-  protected abstract check(id: number, device: D, has: O, wanted: O): void;
+  protected check(id: number, _device: D, has: O, wanted: O): void {
+    for (const key of this.fixed) {
+      if (wanted[key] === undefined || wanted[key] === has[key]) continue;
+      const said = has[key] === undefined ? `without ${key}` : `with ${key} ${String(has[key])}`;
+      throw invalid(`device ${id} was opened ${said}: for ${String(wanted[key])} give another deviceId, above 0`);
+    }
+  }
 
   /** Called once for each device. */
   protected opened(_id: number, _device: D): void {}
@@ -63,8 +72,12 @@ export abstract class OpenDevices<D extends OpenDevice, O extends object, S exte
     if (known) {
       const device = await known.opening;
       if (device.lost === undefined) {
-        this.check(id, device, known.options, options);
-        return device;
+        try {
+          this.check(id, device, known.options, options);
+          return device;
+        } catch (error) {
+          if (!this.closeUnused(id, device)) throw error;
+        }
       }
       // Another caller may have been faster.
       if (this.entries.get(id) !== known) return this.open(id, options);
@@ -107,11 +120,13 @@ export abstract class OpenDevices<D extends OpenDevice, O extends object, S exte
     this.closeUnused(id, entry.device);
   }
 
-  private closeUnused(id: number, device: D): void {
+  /** Returns true if nothing uses the device, which is then closed. */
+  private closeUnused(id: number, device: D): boolean {
     const entry = this.entries.get(id);
-    if (this.stays(id) || !entry || entry.preserve || entry.sessions > 0 || device.buffers.count > 0) return;
+    if (this.stays(id) || !entry || entry.preserve || entry.sessions > 0 || device.buffers.count > 0) return false;
     this.entries.delete(id);
     this.close(id, device);
+    return true;
   }
 
   /** The open devices. */

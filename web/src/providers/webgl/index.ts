@@ -8,7 +8,8 @@ const webgl: ProviderModule = {
   name: NAME,
   settings: (given) => {
     const { deviceId, powerPreference, checkWrites } = providerSettings(NAME, given);
-    return { deviceId, device: { powerPreference, checkWrites }, preserveDevice: false, enableGraphCapture: false };
+    const device = { powerPreference: powerPreference || undefined, checkWrites: checkWrites || undefined };
+    return { deviceId, device, preserveDevice: false, enableGraphCapture: false };
   },
   devices: () => new GlContexts(),
 };

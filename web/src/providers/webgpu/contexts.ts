@@ -8,13 +8,15 @@ import { WebGpuDevice } from './open_device';
 import { webGpuSettings } from './options';
 
 export class DeviceContexts extends OpenDevices<WebGpuDevice, DeviceOptions, GPUDevice | GPUAdapter> {
+  protected readonly fixed = ['powerPreference', 'forceFallbackAdapter', 'subgroupMatrix'] as const;
+
   constructor(private readonly log: (severity: number, text: string) => void) {
     super();
   }
 
-  protected check(id: number, { gpu }: WebGpuDevice, has: DeviceOptions, wanted: DeviceOptions): void {
-    checkSame(id, has, wanted);
-    checkHardware(wanted, gpu.description);
+  protected override check(id: number, device: WebGpuDevice, has: DeviceOptions, wanted: DeviceOptions): void {
+    super.check(id, device, has, wanted);
+    checkHardware(wanted, device.gpu.description);
   }
 
   protected override opened(id: number, { gpu }: WebGpuDevice): void {
@@ -62,13 +64,5 @@ export class DeviceContexts extends OpenDevices<WebGpuDevice, DeviceOptions, GPU
     // The page's own device remains the page's.
     const source = this.given(id);
     if (!source || 'requestDevice' in source) gpu.close();
-  }
-}
-
-function checkSame(id: number, has: DeviceOptions, wanted: DeviceOptions): void {
-  for (const key of ['powerPreference', 'forceFallbackAdapter', 'subgroupMatrix'] as const) {
-    if (wanted[key] === undefined || wanted[key] === has[key]) continue;
-    const said = has[key] === undefined ? `without ${key}` : `with ${key} ${String(has[key])}`;
-    throw invalid(`device ${id} was opened ${said}: for ${String(wanted[key])} give another deviceId, above 0`);
   }
 }

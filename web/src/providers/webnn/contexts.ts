@@ -12,6 +12,8 @@ interface Options {
 }
 
 export class MlContexts extends OpenDevices<OpenContext, Options, MlContext> {
+  protected readonly fixed = ['deviceType', 'powerPreference'] as const;
+
   protected async start(id: number, options: Options): Promise<OpenContext> {
     const given = this.given(id);
     if (given && typeof given.createTensor !== 'function')
@@ -33,10 +35,8 @@ export class MlContexts extends OpenDevices<OpenContext, Options, MlContext> {
     }
   }
 
-  protected check(id: number, _device: OpenContext, has: Options, wanted: Options): void {
-    const same = has.deviceType === wanted.deviceType && has.powerPreference === wanted.powerPreference;
-    if (!same && wanted.deviceType !== undefined && !this.given(id))
-      throw invalid(`WebNN context ${id} is open with other options: give another deviceId`);
+  protected override check(id: number, device: OpenContext, has: Options, wanted: Options): void {
+    if (!this.given(id)) super.check(id, device, has, wanted);
   }
 
   protected close(id: number, device: OpenContext): void {
