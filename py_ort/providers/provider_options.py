@@ -23,14 +23,16 @@ def check_options(provider: str, given: Mapping[str, Any]) -> tuple[dict[str, st
     if not isinstance(given, Mapping):
         raise InvalidArgument(f"options of a provider are a dict, not {given!r}", provider=provider)
     asked = PROVIDERS[provider]
-    known, ignored, checked = {each.key: each for each in asked.options}, asked.without_effect, {}
+    known, ignored, checked = {each.key: each for each in asked.options}, set(), {}
     for key, value in given.items():
         short = key[len(asked.prefix) :] if key.lower().startswith(asked.prefix) else key
         if short in known:
             checked[short] = known[short].text(value, provider)
-        elif short not in ignored:
+        elif short in asked.without_effect:
+            ignored.add(short)
+        else:
             raise InvalidArgument(f"provider {provider} has no option {key!r}{_meant(short, known)}", provider=provider)
-    return checked, sorted(key for key in given if key in ignored)
+    return checked, sorted(ignored)
 
 
 def _meant(key: str, known: Iterable[str]) -> str:

@@ -153,6 +153,10 @@ export const cases = {
       });
       await quiet.release();
       equal(said.slice(2), []);
+      const webgl = { name: 'webgl', deviceId: 0, contextId: 'webgl2', powerPreference: undefined, pack: true };
+      const onWebgl = await create('webgl', { executionProviders: [webgl] });
+      await onWebgl.release();
+      equal(said.slice(2), ['py_ort: session: without effect here: webgl.contextId, webgl.pack']);
     } finally {
       said.stop();
     }

@@ -208,10 +208,13 @@ def test_a_write_to_a_part_leaves_the_rest() -> None:
         assert backend.copy_async(third, len(data)).result() == data[:20] + other[20:1000] + data[1000:]
 
 
-def test_options() -> None:
+def test_options(caplog: pytest.LogCaptureFixture) -> None:
     proto = small_models.add()
-    for name in ("contextId", "matmulMaxBatchSize", "textureCacheMode", "pack", "async"):
-        py_ort.InferenceSession(proto, providers=[("webgl", {name: "1"})]).close()
+    names = ("async", "contextId", "matmulMaxBatchSize", "pack", "textureCacheMode")
+    for given in (names, [f"ep.webglexecutionprovider.{name}" for name in names]):
+        py_ort.InferenceSession(proto, providers=[("webgl", dict.fromkeys(given, "1"))]).close()
+        assert f"options of provider webgl without effect in a browser: {', '.join(names)}" in caplog.text
+        caplog.clear()
     with pytest.raises(InvalidArgument, match="nope"):
         py_ort.InferenceSession(proto, providers=[("webgl", {"nope": "1"})])
 

@@ -6,7 +6,7 @@ import { invalid, RuntimeError } from '../errors';
 import { host } from '../host';
 import { type ModelFile, noModel } from '../package/model_kinds';
 import type { DeviceLocation } from '../device/keeper';
-import type { GivenOptions } from '../device/options';
+import { type GivenOptions, withoutEffect } from '../device/options';
 import { checkSignal } from './caller';
 import { env, ownDevice, severityOf, tracing } from './env';
 import type { LogLevel } from './env_types';
@@ -158,8 +158,12 @@ function ignored<T extends object>(what: string, known: Known<T>, given: T): str
     .map(([name]) => name);
 }
 
-export const sessionOptionsWithoutEffect = (given: InferenceSessionOptions) =>
-  ignored('InferenceSession.create', SESSION_OPTIONS, given);
+/** The options of its providers included, each once. */
+export function sessionOptionsWithoutEffect(given: InferenceSessionOptions): string[] {
+  const entries = (given.executionProviders ?? []).filter((each) => typeof each === 'object');
+  const ofProviders = entries.flatMap((each) => withoutEffect(nameOf(each), each).map((key) => `${each.name}.${key}`));
+  return [...ignored('InferenceSession.create', SESSION_OPTIONS, given), ...new Set(ofProviders)];
+}
 
 export const runOptionsWithoutEffect = (given: InferenceRunOptions) => ignored('run', RUN_OPTIONS, given);
 

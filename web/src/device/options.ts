@@ -1,6 +1,7 @@
 // Users' options of providers, read by the table that py_ort/providers declares.
 import { invalid } from '../errors';
 import { PROVIDER_OPTIONS } from '../schema/provider_options';
+import { named } from '../wire/values';
 
 type Table = typeof PROVIDER_OPTIONS;
 type Read<O> = O extends { kind: 'number' }
@@ -28,15 +29,29 @@ export type ProviderSettings<P extends keyof Table> = {
   readonly [K in keyof Table[P]['options']]: Read<Table[P]['options'][K]>;
 };
 
+interface Names {
+  readonly prefix: string;
+  readonly ignored: readonly string[];
+}
+
+const keyOf = ({ prefix }: Names, name: string) =>
+  name.toLowerCase().startsWith(prefix) ? name.slice(prefix.length) : name;
+
+/** The options of onnxruntime's provider among these that have no effect here. */
+export function withoutEffect(provider: string, given: object): string[] {
+  const names = named<Names>(PROVIDER_OPTIONS, provider);
+  return names ? Object.keys(given).filter((name) => names.ignored.includes(keyOf(names, name))) : [];
+}
+
 /** Returns all options of a provider, defaults included; throws invalid_argument for an unknown key or value. */
 export function providerSettings<P extends keyof Table>(provider: P, given: GivenOptions = {}): ProviderSettings<P> {
-  const { prefix } = PROVIDER_OPTIONS[provider];
-  const ignored: readonly string[] = PROVIDER_OPTIONS[provider].ignored;
+  const names: Names = PROVIDER_OPTIONS[provider];
   const rows = new Map<string, Row>(Object.entries(PROVIDER_OPTIONS[provider].options));
   const settings = new Map([...rows].map(([key, row]) => [key, read(row, row.initial)]));
   for (const [name, value] of Object.entries(given)) {
-    const key = name.toLowerCase().startsWith(prefix) ? name.slice(prefix.length) : name;
-    if (ignored.includes(key)) continue;
+    if (value === undefined) continue;
+    const key = keyOf(names, name);
+    if (names.ignored.includes(key)) continue;
     const row = rows.get(key);
     if (!row) throw invalid(`the ${provider} provider has no option "${name}"; it has ${[...rows.keys()].join(', ')}`);
     const text = textOf(value);
