@@ -39,9 +39,9 @@ of the built kernels; do not edit.
 - **NHWC**: there is a kernel for channels last, too; the layout pass uses it where the first provider has it.
 - An operator without a kernel becomes ONNX's own function body where that has kernels (`function`), or other operators
   (`parts`); on the first provider also where the second one has a kernel. `rewritten`: it becomes other operators,
-  always. `executor`: the core's executor walks its subgraphs, whose nodes run on their own providers. `constant`: it is
-  none at run time. `shape`: no contents are read, only sizes. `border`: what it makes or reads is a map outside of the
-  model.
+  always. `some rewritten`: some forms become other operators, such as Compress of a constant condition. `executor`: the
+  core's executor walks its subgraphs, whose nodes run on their own providers. `constant`: it is none at run time.
+  `shape`: no contents are read, only sizes. `border`: what it makes or reads is a map outside of the model.
 - What `webgpu` does not run goes to `wasm`; `py-ort placement MODEL` tells which nodes, and why. Integers of 64 bits
   are on the GPU only where they are known to fit 32.
 """
@@ -140,9 +140,9 @@ def _stand_in(domain: str, name: str, schemas: Sequence[Any], manifest: Manifest
     if domain == ML and name in at_the_border:
         return "border"
     last = schemas[-1] if schemas else None
-    entries = lowerings(domain, name)
+    entries = [entry for entry in lowerings(domain, name) if entry.returns]
     if entries and (last is None or last.deprecated or any(entry.before >= CANONICAL_OPSET for entry in entries)):
-        return "rewritten"
+        return "some rewritten" if others else "rewritten"
     if last is None or last.deprecated or not operator(domain, name).expand:
         return ""
     if last.has_function:

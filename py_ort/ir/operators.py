@@ -12,6 +12,7 @@ import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from py_ort.schema.dialect import (
@@ -154,6 +155,11 @@ class Lowering:
     rewrite: Callable[[ir.Node, Builder], Any]
     domain: str = ""
     replaces: bool = False
+
+    @property
+    def returns(self) -> bool:
+        """True if the function returns values for some nodes; else it only fills in attributes and inputs."""
+        return signature(self.rewrite).return_annotation not in (None, "None")
 
 
 @dataclass(frozen=True)
