@@ -8,6 +8,9 @@ from typing import Any
 
 from py_ort.exceptions import InvalidArgument
 
+#: The largest value of an option that is a number.
+LARGEST = 999_999_999
+
 
 @dataclass(frozen=True)
 class Enumeration:
@@ -69,10 +72,8 @@ class Option:
         elif self.kind == "text" and not isinstance(value, str):
             value = "\n".join(value)
         text = str(value)
-        if self.kind == "number" and not (text.isascii() and text.isdigit()):
-            raise InvalidArgument(
-                f"option {self.key} of {provider} is a whole number from 0, not {value!r}", provider=provider
-            )
+        if self.kind == "number":
+            check_number(value, f"option {self.key} of {provider}", provider)
         if self.values and text not in self.values:
             known = ", ".join(value for value in self.values if value)
             raise InvalidArgument(
@@ -83,3 +84,15 @@ class Option:
     def read(self, text: str) -> str | tuple[str, ...]:
         """Return a text in the compiler's form: a tuple of names for a list."""
         return tuple(line for line in text.split("\n") if line) if self.kind == "text" else text
+
+
+def check_number(value: Any, what: str, provider: str) -> None:
+    """Check a value of an option that is a number.
+
+    Raises:
+        InvalidArgument: It is not a whole number from 0 to `LARGEST`.
+    """
+    text = str(value)
+    digits = text.isascii() and text.isdigit()
+    if not digits or len(text) > len(str(LARGEST)):
+        raise InvalidArgument(f"{what} is a whole number from 0 to {LARGEST}, not {value!r}", provider=provider)

@@ -105,7 +105,8 @@ export const cases = {
       fails(() => create('add', { executionProviders: [{ name: 'webgpu', ...options }] }), words);
     await failing({ bufferMode: 'x' }, 'no option "bufferMode"; it has deviceId, preferredLayout');
     await failing({ storageBufferCacheMode: 'big' }, 'one of disabled, lazyRelease, simple, bucket');
-    await failing({ deviceId: -1 }, 'a whole number from 0');
+    for (const deviceId of [-1, 1.5, 1e9, 2 ** 32, 1e30])
+      await failing({ deviceId }, `a whole number from 0 to 999999999, not "${deviceId}"`);
     await fails(
       () => create('add', { executionProvider: ['wasm'] }),
       'no option "executionProvider"; it has executionP',

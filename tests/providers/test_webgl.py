@@ -145,6 +145,14 @@ def test_values_stay_there(on_webgl) -> None:
     assert_allclose(binding.get_outputs()[0].numpy(), wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("number", [-1, 2**32])
+def test_numbers_of_devices_that_cannot_be(on_webgl, number: int) -> None:
+    session = on_webgl(small_models.add())
+    for make in (session.create_ortvalue_from_shape_and_type, py_ort.OrtValue.ortvalue_from_shape_and_type):
+        with pytest.raises(InvalidArgument, match=f"device_id of webgl is a whole number from 0 to .*, not {number}"):
+            make([1, 3], np.float32, "webgl", number)
+
+
 def test_runs_of_several_threads(on_webgl) -> None:
     """Of one session and of others on its context, with feeds of several shapes; outputs stay there, or do not."""
     proto = network()

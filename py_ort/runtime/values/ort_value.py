@@ -10,6 +10,7 @@ import numpy as np
 from py_ort.boundary import public, public_function
 from py_ort.exceptions import InvalidArgument, NotImplemented, WrongType
 from py_ort.providers import PROVIDERS
+from py_ort.providers.option import check_number
 from py_ort.runtime.values.dlpack import array_of
 from py_ort.runtime.values.native_names import NO_MEMORY_INFO, VALUE, with_names
 from py_ort.runtime.values.ort_device import HEAP, PROVIDER_OF, OrtDevice, device_kind
@@ -344,7 +345,9 @@ def _device(device_type: str | OrtDevice, device_id: int) -> Device:
     from py_ort.runtime.devices import Device
 
     number = device_type.device_id() if isinstance(device_type, OrtDevice) else device_id
-    return Device(PROVIDER_OF[device_kind(device_type)], number)
+    provider = PROVIDER_OF[device_kind(device_type)]
+    check_number(number, f"device_id of {provider}", provider)
+    return Device(provider, number)
 
 
 def _numpy_type(element_type: int) -> np.dtype[Any]:

@@ -1,6 +1,6 @@
 // Users' options of providers, read by the table that py_ort/providers declares.
 import { invalid } from '../errors';
-import { PROVIDER_OPTIONS } from '../schema/provider_options';
+import { LARGEST, PROVIDER_OPTIONS } from '../schema/provider_options';
 import { named } from '../wire/values';
 
 type Table = typeof PROVIDER_OPTIONS;
@@ -71,7 +71,8 @@ export function forTheCompiler(given: ProviderOptions = {}): string[] {
 }
 
 function mismatch({ kind, values }: Row, text: string): string | undefined {
-  if (kind === 'number') return /^\d{1,9}$/.test(text) ? undefined : 'a whole number from 0';
+  if (kind === 'number')
+    return /^\d+$/.test(text) && Number(text) <= LARGEST ? undefined : `a whole number from 0 to ${LARGEST}`;
   return kind === 'text' || values.includes(text) ? undefined : `one of ${values.filter(Boolean).join(', ')}`;
 }
 

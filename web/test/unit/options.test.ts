@@ -23,7 +23,7 @@ test('options are read by their kinds, with defaults for the others', () => {
 test('an unknown key or value is named', () => {
   for (const [given, words] of [
     [{ zoom: 1 }, 'the webgpu provider has no option "zoom"; it has deviceId, preferredLayout'],
-    [{ deviceId: -1 }, 'option deviceId of the webgpu provider is a whole number from 0, not "-1"'],
+    [{ deviceId: -1 }, 'option deviceId of the webgpu provider is a whole number from 0 to 999999999, not "-1"'],
     [
       { powerPreference: 'x' },
       'option powerPreference of the webgpu provider is one of low-power, high-performance, not',
