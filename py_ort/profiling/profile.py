@@ -144,7 +144,10 @@ class Profile:
 
     def _add_kernels(self, rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> None:
         if rows and rows[0].get("ms") is None:
-            self.note("the device tells no times of single launches (of WebGPU: the adapter has no timestamp-query)")
+            self.note(
+                "the device has no times of single dispatches: on WebGPU the adapter lacks timestamp-query, on WebGL "
+                "the browser lacks EXT_disjoint_timer_query_webgl2"
+            )
             return
         for _, group in groupby(rows, lambda row: row.get("node_index")):
             kernels = list(group)

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 import py_ort
 from py_ort import BrowserOptions
 from py_ort.cli import cli
+from py_ort.profiling import Trace
 
 pytestmark = pytest.mark.browser
 SOFTWARE = BrowserOptions(webgpu="software")
@@ -33,6 +34,18 @@ def test_browsers_tells_of_it() -> None:
     [found] = json.loads(done.stdout)
     assert found["devices"]["webgl"]["description"]
     assert found["devices"]["webgl"]["limits"]["maxTextureSize"] >= 2048
+
+
+def test_a_profile_without_the_times_of_the_gpu(tmp_path: Path) -> None:
+    """The rows of dispatches are there; SwiftShader has no queries, and a note says so."""
+    options = py_ort.SessionOptions()
+    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "p")
+    with py_ort.InferenceSession(small_models.add(), options, providers=["webgl"], browser=SOFTWARE) as session:
+        session.run(None, FEEDS)
+        [row] = session.stats()["last_run"]["profile"]
+        trace = Trace.load(session.end_profiling())
+    assert row["op_type"] == "Add" and row["kernel"] and row.get("ms") is None
+    assert ["EXT_disjoint_timer_query_webgl2" in note for note in trace.notes()] == [True]
 
 
 def test_exported_with_a_page(tmp_path: Path) -> None:

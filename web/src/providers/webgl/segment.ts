@@ -3,9 +3,10 @@
 import type { Command, CompiledSegment, DispatchCommand, Region } from '../../device/commands';
 import { roundUp } from '../../device/memory_plan';
 import type { Placement } from '../../device/memory';
-import type { Submission } from '../../device/provider';
+import type { ProfileRow } from '../../device/profile';
 import type { Gl } from './gl';
 import { blockAt, type Block } from './memory';
+import type { Profiler } from './profiler';
 import type { GlProgram } from './programs';
 
 export type GlCommand = Command<GlProgram>;
@@ -16,6 +17,7 @@ interface Place extends Placement<Block> {
 
 interface Step {
   readonly program?: GlProgram;
+  readonly row?: ProfileRow;
   readonly reads: readonly Place[];
   readonly writes: readonly Place[];
   readonly uniforms?: { readonly offset: number; readonly bytes: number };
@@ -45,6 +47,7 @@ export class GlSegment implements CompiledSegment {
       const all = command.bindings.map(at);
       return {
         program: command.program,
+        row: { kernel: command.program.label, workgroups: command.workgroups, instance: command.instance },
         reads: all.slice(0, -command.written),
         writes: all.slice(-command.written),
         uniforms: command.uniforms && { offset: offsets[i], bytes: roundUp(command.uniforms.byteLength, 16) },
@@ -71,13 +74,14 @@ export class GlSegment implements CompiledSegment {
     return { buffer, offsets };
   }
 
-  run(keep: Submission['keep']): void {
+  run(profiler?: Profiler): void {
     for (const step of this.steps) {
       if (step.once && this.settled) continue;
-      if (step.program) this.draw(step, step.program);
+      const { program, row } = step;
+      if (program && row && profiler) profiler.dispatch(row, () => this.draw(step, program));
+      else if (program) this.draw(step, program);
       else copy(this.context, step.reads[0], step.writes[0], step.reads[0].bytes);
     }
-    for (const { source, target, bytes } of keep) copy(this.context, blockAt(source), blockAt(target), bytes);
   }
 
   private draw({ reads, writes, uniforms }: Step, { ready }: GlProgram): void {

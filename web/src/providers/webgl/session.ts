@@ -10,9 +10,11 @@ import { DeviceSession } from '../../device/session';
 import { resolveKernel } from '../webgpu/resolve';
 import type { GlDevice } from './device';
 import { perTexel } from './glsl/fragment';
+import { blockAt } from './memory';
 import type { GlProgram } from './programs';
+import { Profiler } from './profiler';
 import { findKernel } from './registry';
-import { type GlCommand, GlSegment } from './segment';
+import { copy, type GlCommand, GlSegment } from './segment';
 
 export class GlSession extends DeviceSession {
   declare readonly provider: GlDevice;
@@ -59,10 +61,15 @@ export class GlSession extends DeviceSession {
     return new GlSegment(this.provider.context, commands as readonly GlCommand[], placeOf, once);
   }
 
-  submit({ segment, keep, read }: Submission) {
-    this.provider.counters.submits++;
-    (segment as GlSegment).run(keep);
-    return { pending: this.provider.readback.begin(read) };
+  submit({ segment, keep, read, timed }: Submission) {
+    const { context, counters, readback } = this.provider;
+    const drawn = segment as GlSegment;
+    counters.submits++;
+    const times = timed && new Profiler(context, timed);
+    if (times) times.run(() => drawn.run(times));
+    else drawn.run();
+    for (const { source, target, bytes } of keep) copy(context, blockAt(source), blockAt(target), bytes);
+    return { pending: readback.begin(read), times };
   }
 
   errors(): RunErrors {
