@@ -26,6 +26,11 @@ from py_ort.serving.compiling.sources import Refused, Sources
 Serve = Callable[..., Server]
 
 
+async def unknown(sha256: str) -> bool:
+    """Have a model fetched, whatever was fetched before."""
+    return False
+
+
 def test_models_of_urls(compile_server: Serve, site: Callable[..., Site]) -> None:
     other, models = site(elsewhere=numbered(4)), site(a=numbered(3))
     server = compile_server("--source", models.origin)
@@ -48,6 +53,36 @@ def test_models_of_urls(compile_server: Serve, site: Callable[..., Site]) -> Non
         status, _, text = server.ask(f"/export?url={url}")
         assert status == 403 and b"--source" in text
     assert other.asked == []
+
+
+@pytest.mark.parametrize("validator", ["ETag", "Last-Modified", ""])
+def test_a_model_is_replaced_at_its_url(compile_server: Serve, site: Callable[..., Site], validator: str) -> None:
+    models = site(a=two_thirds_of_a_megabyte(1))
+    models.validator = validator
+    server = compile_server("--source", models.origin, "--keep", "1")  # MiB: one of two
+    asked = f"/export?url={models.origin}/a.onnx"
+    first = server.ask(asked)[1]["location"]
+    assert server.ask(asked)[1]["location"] == first
+    assert models.asked[-1] == ("/a.onnx", 304 if validator else 200)
+    models.replace("/a.onnx", two_thirds_of_a_megabyte(2))
+    second = server.ask(asked)[1]["location"]
+    assert second != first and server.ask(f"/export?sha256={sha256(two_thirds_of_a_megabyte(2))}")[0] == 303
+    assert server.metrics()["compiled_total"] == 2
+    # A model that had to make room is fetched again, though it has not changed.
+    server.compiled(two_thirds_of_a_megabyte(3))
+    assert server.ask(asked)[1]["location"] == second and models.asked[-1] == ("/a.onnx", 200)
+    assert server.metrics()["compiled_total"] == 4
+
+
+def test_dates_of_a_model(tmp_path: Path) -> None:
+    """A model that is as new as its answer may change within the second."""
+    from py_ort.serving.compiling.sources import _asking
+
+    old, new = "Sat, 28 Nov 2026 15:00:00 GMT", "Sat, 28 Nov 2026 15:00:02 GMT"
+    assert _asking({"Last-Modified": old, "Date": new}) == {"If-Modified-Since": old}
+    assert _asking({"Last-Modified": new, "Date": new, "ETag": '"1"'}) == {"If-None-Match": '"1"'}
+    for answer in ({"Last-Modified": new, "Date": new}, {"Last-Modified": "x", "Date": new}, {"Date": new}, {}):
+        assert _asking(answer) == {}
 
 
 def test_servers_share_an_object_store(tmp_path: Path) -> None:
@@ -125,7 +160,7 @@ def test_names_of_private_addresses(
 
     def fetched(url: str) -> str:
         try:
-            return asyncio.run(sources.fetch(url, tmp_path / "m.onnx")).sha256
+            return asyncio.run(sources.fetch(url, tmp_path / "m.onnx", unknown)).sha256
         except Refused as e:
             return f"{e.status}: {e}"
 
@@ -150,7 +185,7 @@ def test_urls_are_read_once(site: Callable[..., Site], tmp_path: Path) -> None:
 
     def status(url: str) -> int:
         try:
-            asyncio.run(sources.fetch(url, tmp_path / "m.onnx"))
+            asyncio.run(sources.fetch(url, tmp_path / "m.onnx", unknown))
         except Refused as e:
             return e.status
         return 200

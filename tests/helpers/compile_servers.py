@@ -11,6 +11,8 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import Counter
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
@@ -98,10 +100,19 @@ class Server:
 
 
 class Site(http.server.ThreadingHTTPServer):
-    """Models of others; /away/URL leads to a URL."""
+    """Models of others; /away/URL leads to a URL.
+
+    Attributes:
+        asked: Paths, with the statuses of the answers.
+        validator: The header by which clients ask for changes; "": they cannot.
+    """
 
     def __init__(self, models: dict[str, bytes]) -> None:
         self.asked: list[tuple[str, int]] = []
+        self.validator = "ETag"
+        #: Changes so far, by path.
+        self._changes: Counter[str] = Counter()
+        self._models = models
         site = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -111,9 +122,14 @@ class Site(http.server.ThreadingHTTPServer):
                 model = models.get(self.path)
                 if model is None:
                     return self.answer(404, b"none")
-                if self.headers["If-None-Match"] == (tag := f'"{sha256(model)}"'):
+                dated = formatdate(1e9 + 10 * site._changes[self.path], usegmt=True)
+                name, value = {
+                    "ETag": ("If-None-Match", f'"{sha256(model)}"'),
+                    "Last-Modified": ("If-Modified-Since", dated),
+                }.get(site.validator, ("", ""))
+                if name and self.headers[name] == value:
                     return self.answer(304, b"")
-                return self.answer(200, model, ETag=tag)
+                return self.answer(200, model, **({site.validator: value} if name else {}))
 
             def answer(self, status: int, body: bytes, **headers: str) -> None:
                 site.asked.append((self.path, status))
@@ -129,6 +145,10 @@ class Site(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.daemon_threads = True
         threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def replace(self, path: str, model: bytes) -> None:
+        self._models[path] = model
+        self._changes[path] += 1
 
     @property
     def origin(self) -> str:

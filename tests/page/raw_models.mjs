@@ -35,6 +35,7 @@ function useFallback(flavor = 'wasm') {
   env.fallback = () => import(`./peer/ort.${flavor}.bundle.min.mjs`);
 }
 
+const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });
 const compiler = new URL(location).searchParams.get('compiler');
 
 function useCompiler() {
@@ -163,12 +164,59 @@ const cases = {
     check(stages.length > 0, 'no progress was told');
     const { requests_total: asked, uploads_total } = await metrics();
     check(asked > 0 && uploads_total === 0, `${asked} requests, ${uploads_total} uploads`);
-    // The second time it is in the browser's cache.
+    // The second time the server only says that it has not changed; the export is in the browser's cache.
     await adds(await InferenceSession.create(new URL('add.onnx', location), wasm), 'py_ort');
     await adds(await InferenceSession.create('older.pyort', wasm), 'py_ort');
-    const { requests_total: then } = await metrics();
-    check(then === asked + 2, `${then - asked} requests for one model that is new`);
+    const { requests_total: then, compiled_total: compiled } = await metrics();
+    check(then === asked + 2 && compiled === 1, `${then - asked} requests, ${compiled} compiled`);
     check(said.length === 0, said);
+  },
+
+  async 'compiled, and replaced at its URL'() {
+    useCompiler();
+    const replace = (by) => tell({ replace: 'changing.onnx', by });
+    const result = async (options) => {
+      const session = await InferenceSession.create('changing.onnx', { ...wasm, ...options });
+      const { y } = await session.run({ x: x(), scale: scale() });
+      return String(y.data);
+    };
+    const cache = await caches.open('py_ort');
+    const exports = async () => (await cache.keys()).filter(({ url }) => url.includes('/models/'));
+    /** The only export in the cache, which is complete a moment after its session is made. */
+    const other = async (before) => {
+      for (;;) {
+        const [found, ...more] = await exports();
+        check(more.length === 0, () => `${more.length + 1} exports are kept`);
+        if (found && found.url !== before) return found;
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    };
+    await replace('add.onnx');
+    check((await result()) === '11,22,33', 'the first model');
+    const first = await other();
+    await replace('times.onnx');
+    check((await result({ cache: false })) === '10,40,90', 'the second model, past the cache');
+    check((await exports())[0].url === first.url, 'cache: false changed the cache');
+    check((await result()) === '10,40,90', 'the second model');
+    const second = await other(first.url);
+    // An unchanged model comes from the cache, whatever is there.
+    await cache.put(second, await fetch('add.pyort'));
+    check((await result()) === '11,22,33', 'the export was downloaded again');
+    check((await result({ cache: false })) === '10,40,90', 'cache: false read the cache');
+    const { compiled_total: compiled } = await metrics();
+    check(compiled === 2, `${compiled} compiled`);
+    // Without the server the last result remains.
+    const online = globalThis.fetch;
+    globalThis.fetch = (url, init) =>
+      String(url).startsWith(compiler) ? Promise.reject(new TypeError('no network')) : online(url, init);
+    check((await result()) === '11,22,33', 'the last result');
+    check(
+      said.some((line) => /env\.compiler cannot be reached \(no network\)/.test(line)),
+      said,
+    );
+    check(/no network/.test((await refusal(result({ cache: false }))).message), 'cache: false read the cache');
+    await cache.delete(second);
+    check(/no network/.test((await refusal(result())).message), 'nothing is kept');
   },
 
   async 'compiled from bytes'() {
@@ -206,7 +254,8 @@ const cases = {
 
   async 'in the page'() {
     const packages = ['numpy', new URL('wheels/py_ort.whl', location).href];
-    const compiler = new PageCompiler({ pyodide: 'pyodide.mjs', packages, providers: ['wasm'] });
+    const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });
+const compiler = new PageCompiler({ pyodide: 'pyodide.mjs', packages, providers: ['wasm'] });
     env.compiler = compiler;
     const stages = [];
     const onProgress = (stage) => stages.push(stage);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -36,8 +37,20 @@ import('./raw_models.mjs').then(({ run }) => run(name)).then(
 FORMS = """g (string[3] s, int64[3] i, bool[3] b) => (string[3] t, int64[3] j, bool[3] c, float[3] f) {
     t = Identity(s)  j = Add(i, i)  c = Not(b)  f = Cast<to=1>(i) }"""
 
+TIMES = "g (float[1, 3] x, float[3] scale) => (float[1, 3] y) { y = Mul(x, scale) }"
 #: Its name tells pyodide.mjs to work on it for ever.
 ENDLESS = "endless (float[3] x) => (float[3] y) { y = Identity(x) }"
+
+
+class Site(StaticSite):
+    """A site whose pages can have a file replaced by another one."""
+
+    def hear(self, text: bytes) -> None:
+        match json.loads(text):
+            case {"replace": name, "by": other}:
+                shutil.copyfile(self.folder / other, self.folder / name)
+            case _:
+                super().hear(text)
 
 
 def as_version(file: Path, step: int) -> bytes:
@@ -56,6 +69,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StaticSite]:
     (folder / "index.html").write_text(PAGE)
     (folder / "peer").symlink_to(peer_dist())
     models = {"add": small_models.add(), "forms": parse(FORMS).SerializeToString()}
+    models["times"] = parse(TIMES).SerializeToString()
     models["unknown"] = small_models.unknown_operator()
     for name, model in models.items():
         (folder / f"{name}.onnx").write_bytes(model)
@@ -68,7 +82,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StaticSite]:
     damaged = bytearray((folder / "add.pyort").read_bytes())
     damaged[40] ^= 1
     (folder / "damaged.pyort").write_bytes(damaged)
-    opened = StaticSite(folder, ISOLATED)
+    opened = Site(folder, ISOLATED)
     yield opened
     opened.close()
 

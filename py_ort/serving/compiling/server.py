@@ -160,6 +160,14 @@ class CompileServer:
             return None
         return await _follow(job, shown)
 
+    async def _settled(self, sha256: str) -> bool:
+        """Return True if a model is in the store, is being compiled, or cannot be compiled."""
+        key = self._store.key(sha256)
+        try:
+            return await self._store.has(key) or self._store.job(key) is not None
+        except PyOrtError:
+            return True
+
     async def _fetched(self, url: str, sha256: str, shown: Job) -> str:
         """Download once for all current requests of a URL."""
         asked = url, sha256
@@ -167,7 +175,7 @@ class CompileServer:
         if job is None:
             self._metrics.add("downloads_total")
             job = self._fetching[asked] = Job()
-            arriving = self._arrive(lambda file: self._sources.fetch(url, file), sha256, job)
+            arriving = self._arrive(lambda file: self._sources.fetch(url, file, self._settled), sha256, job)
             job.task = asyncio.create_task(arriving)
             job.task.add_done_callback(lambda task: (self._fetching.pop(asked), task.cancelled() or task.exception()))
         return await _follow(job, shown)
@@ -182,7 +190,7 @@ class CompileServer:
             key = self._store.key(found.sha256)
             if await self._known(key, shown):
                 return key
-            if found.file is None:  # it was known, but has been deleted to make room
+            if found.file is None:  # it has just been deleted to make room
                 raise Refused(503, "the model must be fetched again: try again")
             return await _follow(self._store.compile(key, found.file), shown)
 

@@ -6,8 +6,9 @@ import asyncio
 import hashlib
 import ipaddress
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 import aiohttp
@@ -74,7 +75,7 @@ class Sources:
         self._origins = frozenset(map(str, (URL(each).origin() for each in origins)))
         self._largest, self._seconds = largest, seconds
         self._resolver = aiohttp.ThreadedResolver if private else _PublicAddresses
-        self._known: dict[str, tuple[str, str]] = {}  # ETag and SHA-256 by URL
+        self._known: dict[str, tuple[dict[str, str], str]] = {}  # headers that ask for changes, and SHA-256, by URL
 
     async def receive(self, chunks: AsyncIterator[bytes], file: Path, announced: int | None) -> Received:
         """Write an arriving model.
@@ -104,14 +105,20 @@ class Sources:
             raise Refused(400, "there is no model: send its bytes")
         return Received(digest.hexdigest(), file)
 
-    async def fetch(self, url: str, file: Path) -> Received:
-        """Fetch a model, unless it is known and unchanged.
+    async def fetch(self, url: str, file: Path, settled: Callable[[str], Awaitable[bool]]) -> Received:
+        """Fetch a model, unless it is settled and unchanged.
+
+        Args:
+            url: Its URL.
+            file: The file to write.
+            settled: Returns True if a model with this SHA-256 need not be fetched.
 
         Raises:
             Refused: Its origin is not allowed, it cannot be fetched, is too large, or takes too long.
         """
-        etag, known = self._known.get(url, ("", ""))
-        headers = {"If-None-Match": etag} if etag else {}
+        headers, known = self._known.get(url, ({}, ""))
+        if not (known and await settled(known)):
+            headers = {}
         # Without this user's proxies and passwords.
         timeout = aiohttp.ClientTimeout(total=self._seconds)
         async with aiohttp.ClientSession(
@@ -124,7 +131,7 @@ class Sources:
             try:
                 response = await self._final(client, url)
                 async with response:
-                    if response.status == 304 and known:
+                    if response.status == 304 and headers:
                         return Received(known, None)
                     if response.status != 200:
                         raise Refused(502, f"{url} answered {response.status} {response.reason}")
@@ -132,8 +139,9 @@ class Sources:
                     found = await self.receive(response.content.iter_chunked(_CHUNK), file, length)
             except (aiohttp.ClientError, TimeoutError, OSError) as e:
                 raise Refused(502, f"{url} could not be fetched: {e or type(e).__name__}") from None
-        if tag := response.headers.get("ETag"):
-            self._known[url] = tag, found.sha256
+        self._known.pop(url, None)
+        if asking := _asking(response.headers):
+            self._known[url] = asking, found.sha256
             while len(self._known) > _MOST_KNOWN:
                 del self._known[next(iter(self._known))]
         return found
@@ -163,3 +171,16 @@ class Sources:
     def _check_size(self, size: int) -> None:
         if size > self._largest:
             raise Refused(413, f"a model may have {self._largest >> 20} MiB at most: --max-size")
+
+
+def _asking(answer: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers that ask whether an answer has changed; none if its server does not say."""
+    if tag := answer.get("ETag"):
+        return {"If-None-Match": tag}
+    try:
+        changed, now = (parsedate_to_datetime(answer[name]) for name in ("Last-Modified", "Date"))
+        age = (now - changed).total_seconds()
+    except (KeyError, ValueError, TypeError):
+        return {}
+    # Dates have seconds: a file that is as new as its answer may change without another date.
+    return {"If-Modified-Since": answer["Last-Modified"]} if age > 1 else {}

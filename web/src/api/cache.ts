@@ -43,6 +43,22 @@ export class ModelCache {
     return response;
   };
 
+  /** The model's URL that was noted for another one, if the cache has the model. */
+  async noted(url: string): Promise<string | undefined> {
+    const model = (await this.kept(url))?.headers.get('Location');
+    return model && (await this.kept(model)) ? model : undefined;
+  }
+
+  /** Notes that a URL leads to a model's URL, and deletes the model to which it led before. */
+  async noteOnly(url: string, model: string): Promise<void> {
+    const before = await this.noted(url);
+    if (before === model) return;
+    await this.tried(async (cache) => {
+      if (before !== undefined) await cache.delete(before);
+      await cache.put(url, new Response(null, { headers: { Location: model } }));
+    });
+  }
+
   /** @param signal an abort is no refusal. */
   private async tried<T>(work: (cache: Cache) => Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
     try {

@@ -1,6 +1,6 @@
 // A compile server (`py-ort compile-server`), named by `env.compiler`: from an ONNX file to the URL of its export.
 import { ErrorCode, PlanVersion } from '../schema';
-import { RuntimeError } from '../errors';
+import { messageOf, RuntimeError } from '../errors';
 import { host } from '../host';
 import { ModelCache } from './cache';
 import type { Listener } from './engine';
@@ -8,6 +8,7 @@ import type { ModelCompiler } from './env_types';
 import { sha256 } from './exported';
 
 interface Told {
+  readonly url?: string;
   readonly stage?: string;
   readonly done?: number;
   readonly total?: number;
@@ -33,14 +34,13 @@ async function* eventsOf(response: Response): AsyncGenerator<[string, Told]> {
   }
 }
 
-/** Requests a model and waits until it is compiled. @returns the status of a refusal; undefined if it is there. */
-async function ask(url: string, { onProgress, signal }: Listener, body?: Blob): Promise<Told | undefined> {
+/** Requests a model and waits until it is compiled. @returns the exported model's path, or the status of a refusal. */
+async function ask(url: string, { onProgress, signal }: Listener, body?: Blob): Promise<Told> {
   const headers = { Accept: 'text/event-stream' };
   const response = await host.fetch(url, { headers, signal, ...(body && { method: 'POST', body }) });
   if (!response.ok) throw refused(response.status, (await response.text()).slice(0, 2000));
   for await (const [kind, told] of eventsOf(response)) {
-    if (kind === 'done') return undefined;
-    if (kind === 'failed') return told;
+    if (kind !== 'progress') return told;
     onProgress?.(told.stage!, told.done!, told.total!);
   }
   throw new RuntimeError(
@@ -53,43 +53,73 @@ async function ask(url: string, { onProgress, signal }: Listener, body?: Blob): 
 const NOT_BY_URL = [403, 502];
 
 /**
+ * Requests the export of the model at a URL. The server compares the model with the one that it knows. The export's URL
+ * names the model's contents, so the browser's cache may have it.
+ */
+async function exportOf(
+  asked: string,
+  base: URL,
+  cache: ModelCache | undefined,
+  listener: Listener,
+): Promise<string | Told> {
+  let told: Told;
+  try {
+    told = await ask(asked, listener);
+  } catch (error) {
+    const last = error instanceof TypeError ? await cache?.noted(asked) : undefined;
+    if (last === undefined) throw error;
+    listener.log(2, 'session', `env.compiler cannot be reached (${messageOf(error)}): its last result is used`);
+    return last;
+  }
+  if (told.url === undefined) return told;
+  const found = new URL(told.url.replace(/^\//, ''), base).href;
+  await cache?.noteOnly(asked, found);
+  return found;
+}
+
+/**
  * Compiles a model, unless the browser's cache has the result.
  *
  * @param server the server's URL, or a compiler in the page, whose results are not kept.
  * @param model its URL, or its bytes.
+ * @param useCache false to neither use nor keep what is in the browser's cache.
  * @returns a URL that leads to the `.pyort` file.
  */
 export async function compiledUrl(
   server: string | URL | ModelCompiler,
   model: string | Uint8Array<ArrayBuffer>,
+  useCache: boolean,
   listener: Listener,
 ): Promise<string> {
   const { signal } = listener;
-  const fetched = async (url: string) => new Uint8Array(await (await host.fetch(url, { signal })).arrayBuffer());
+  const fetched = async (url: string) => {
+    // Revalidated: the HTTP cache may have an older model.
+    const response = await host.fetch(url, { signal, cache: 'no-cache' });
+    if (!response.ok) throw new RuntimeError(ErrorCode.fail, `${url} answered ${response.status}`);
+    return new Uint8Array(await response.arrayBuffer());
+  };
   if (typeof server === 'object' && 'compile' in server) {
     const file = await server.compile(typeof model === 'string' ? await fetched(model) : model, listener);
     return URL.createObjectURL(new Blob([file as Uint8Array<ArrayBuffer>]));
   }
-  const base = String(server);
+  const base = new URL(host.resolve(String(server).replace(/\/?$/, '/')));
   const at = (name: string, value: string) => {
-    const url = new URL('export', host.resolve(base.endsWith('/') ? base : `${base}/`));
+    const url = new URL('export', base);
     url.search = String(new URLSearchParams({ [name]: value, plan: String(PlanVersion.current) }));
     return url.href;
   };
   let bytes = model;
-  const cache = new ModelCache(listener);
+  const cache = useCache ? new ModelCache(listener) : undefined;
   if (typeof bytes === 'string') {
-    const url = at('url', bytes);
-    if (await cache.kept(url)) return url;
-    const fault = await ask(url, listener);
-    if (!fault) return url;
-    if (!NOT_BY_URL.includes(fault.status!)) throw refused(fault.status, fault.text);
+    const found = await exportOf(at('url', bytes), base, cache, listener);
+    if (typeof found === 'string') return found;
+    if (!NOT_BY_URL.includes(found.status!)) throw refused(found.status, found.text);
     bytes = await fetched(bytes);
   }
   const url = at('sha256', await sha256(bytes));
-  if (await cache.kept(url)) return url;
-  let fault = await ask(url, listener);
-  if (fault?.status === 404) fault = await ask(url, listener, new Blob([bytes]));
-  if (fault) throw refused(fault.status, fault.text);
+  if (await cache?.kept(url)) return url;
+  let told = await ask(url, listener);
+  if (told.status === 404) told = await ask(url, listener, new Blob([bytes]));
+  if (told.url === undefined) throw refused(told.status, told.text);
   return url;
 }

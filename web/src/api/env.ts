@@ -27,8 +27,9 @@ export interface Env {
    */
   exports?: string | URL;
   /**
-   * URL of a `py-ort compile-server`, which compiles ONNX files that were not exported. What it returns stays in the
-   * browser's cache. Where it cannot, `fallback` is tried. Experimental: a `PageCompiler` of py_ort_compiler.mjs.
+   * URL of a `py-ort compile-server`, which compiles ONNX files that were not exported. Exports stay in the browser's
+   * cache until their models change. Where it cannot, `fallback` is tried. Experimental: a `PageCompiler` of
+   * py_ort_compiler.mjs.
    */
   compiler?: string | URL | types.ModelCompiler;
   /**

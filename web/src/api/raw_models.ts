@@ -116,9 +116,10 @@ export async function openRaw(
   if (!raw) throw refused;
   if (env.compiler === undefined) return onFallback(raw, options, listener);
   try {
-    const url = await compiledUrl(env.compiler, raw.file, listener);
+    const { cache = true } = options;
+    const url = await compiledUrl(env.compiler, raw.file, cache, listener);
     listener.log(1, 'session', `${raw.what}: env.compiler has compiled it`);
-    return await start(url, { ...options, cache: url.startsWith('http') });
+    return await start(url, { ...options, cache: cache && url.startsWith('http') });
   } catch (error) {
     options.signal?.throwIfAborted();
     const why = `${raw.what}, and env.compiler does not help: ${messageOf(error)}`;

@@ -38,7 +38,10 @@ export interface InferenceSessionOptions {
   readonly logSeverityLevel?: 0 | 1 | 2 | 3 | 4;
   /** Further files of a model in parts, if they are not next to its URL: a string is both path and URL. */
   readonly externalData?: readonly ExternalDataFileType[];
-  /** Keep the model in the browser's cache, under its URL: it is then fetched once. Default: no. */
+  /**
+   * Keep the model in the browser's cache, under its URL: it is then fetched once. Default: false, and true for exports
+   * of `env.compiler`, which are kept until their models change.
+   */
   readonly cache?: boolean;
   /** Called with the progress of downloads and of compiled shaders. */
   readonly onProgress?: (stage: string, done: number, total: number) => void;
