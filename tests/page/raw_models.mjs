@@ -90,6 +90,17 @@ const cases = {
     check(/env\.fallback gives no module/.test(empty.message), empty);
   },
 
+  async 'a fallback that is py_ort itself'() {
+    const own = await import('./py_ort.mjs');
+    for (const module of [own, { default: own }]) {
+      env.fallback = () => module;
+      const error = await refusal(InferenceSession.create('add.onnx', wasm));
+      check(/add\.onnx is an ONNX file.* gives py_ort itself, because an import map .*the URL/.test(error.message), error);
+    }
+    useFallback();
+    await adds(await InferenceSession.create('add.onnx', wasm), 'fallback');
+  },
+
   async 'what the other engine refuses'() {
     useFallback();
     const error = await refusal(InferenceSession.create('unknown.onnx', wasm));

@@ -44,6 +44,7 @@ interface PeerSession {
 
 /** The part of onnxruntime-web's API that is used here. */
 interface Peer {
+  readonly env?: { readonly versions?: { readonly py_ort?: string } };
   readonly InferenceSession: { create(model: string | Uint8Array, options: object): Promise<PeerSession> };
   readonly Tensor: {
     new (type: TensorType, data: TensorData, dims: readonly number[]): PeerTensor;
@@ -119,6 +120,11 @@ export class FallbackEngine implements Engine {
     const peer = module.InferenceSession ? module : module.default;
     if (!peer?.InferenceSession || !peer.Tensor)
       throw invalid("env.fallback gives no module with onnxruntime-web's API: InferenceSession and Tensor");
+    if (peer.env?.versions?.py_ort)
+      throw invalid(
+        'env.fallback gives py_ort itself, because an import map or an alias of the bundler names it onnxruntime-web: ' +
+          'import the other engine by the URL of its file, or by a name without an alias',
+      );
     const started = performance.now();
     const session = await inTurn(async () => {
       options.signal?.throwIfAborted();
