@@ -37,7 +37,7 @@ from py_ort.runtime.devices import (
     warn_of_software,
 )
 from py_ort.runtime.loaded import Loaded
-from py_ort.runtime.logits import LogitsProcessor, tokens_and_logits
+from py_ort.runtime.logits import LogitsProcessor, Processing
 from py_ort.runtime.probe import adapter_name
 from py_ort.runtime.values.device_tensor import DeviceTensor
 from py_ort.runtime.values.feeds import Feed
@@ -344,8 +344,10 @@ class PageRuntime:
         layout, body = Layout(), GenerateT()
         body.session, body.options, body.filters = session.number, json.dumps(options), processor is not None
         body.prompts = [pack("", prompt, layout) for prompt in prompts]
-        told = tokens_and_logits(tokens, processor, session.page)
-        return session.page.start(body, layout.buffers, layout.size, timeout=timeout, generated=told)
+        told = Processing(session, tokens, processor)
+        return session.page.start(
+            body, layout.buffers, layout.size, timeout=timeout, generated=told, future=told.future
+        )
 
     def tensor_at(self, buffer: int, dtype: int, shape: Sequence[int]) -> DeviceTensor:
         """Return a GPU buffer of this page as a tensor that does not own it.

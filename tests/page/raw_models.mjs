@@ -95,7 +95,10 @@ const cases = {
     for (const module of [own, { default: own }]) {
       env.fallback = () => module;
       const error = await refusal(InferenceSession.create('add.onnx', wasm));
-      check(/add\.onnx is an ONNX file.* gives py_ort itself, because an import map .*the URL/.test(error.message), error);
+      check(
+        /add\.onnx is an ONNX file.* gives py_ort itself, because an import map .*the URL/.test(error.message),
+        error,
+      );
     }
     useFallback();
     await adds(await InferenceSession.create('add.onnx', wasm), 'fallback');
@@ -265,8 +268,7 @@ const cases = {
 
   async 'in the page'() {
     const packages = ['numpy', new URL('wheels/py_ort.whl', location).href];
-    const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });
-const compiler = new PageCompiler({ pyodide: 'pyodide.mjs', packages, providers: ['wasm'] });
+    const compiler = new PageCompiler({ pyodide: 'pyodide.mjs', packages, providers: ['wasm'] });
     env.compiler = compiler;
     const stages = [];
     const onProgress = (stage) => stages.push(stage);

@@ -96,7 +96,8 @@ export const cases = {
     await fails(() => session.generate(PROMPT, { temperature: 0 }).result, 'temperature is a number above 0');
     await fails(() => session.generate(PROMPT, { temperature: '1' }).result, 'temperature is a number above 0');
     await fails(() => session.generate(PROMPT, { topP: '0.5' }).result, 'topP is above 0');
-    await fails(() => session.generate(PROMPT, { eos: 2 }).result, 'eos is an array of tokens, not 2');
+    await fails(() => session.generate(PROMPT, { eos: '2' }).result, 'eos is a token, or an array of tokens, not 2');
+    await fails(() => session.generate(PROMPT, { eos: -2 }).result, 'a token of eos or stop is a whole number');
     await fails(() => session.generate(PROMPT, { stop: [2] }).result, 'stop is an array of arrays of tokens');
     await fails(() => session.generate(PROMPT, { sample: true, numReturnSequences: 1e10 }), 'at most 65535 rows');
     await fails(async () => {
@@ -132,7 +133,22 @@ export const cases = {
     equal(await session.generate(PROMPT, { maxNewTokens: 4 }).result, wanted.slice(0, 4));
   },
 
+  'a function for logits that uses its session': async (session, wanted) => {
+    const within = (use) => session.generate(PROMPT, { maxNewTokens: 3, onLogits: use }).result;
+    const own = 'onLogits cannot generate with its own session';
+    await fails(() => within(() => session.generate([1], { maxNewTokens: 1 }).result.then(() => undefined)), own);
+    await fails(() => within(async () => void (await session.generate([1], { maxNewTokens: 1 }).result)), own);
+    equal(await within(() => undefined), wanted.slice(0, 3));
+    // Others may wait for the generation before.
+    const [one, other] = [within(async () => undefined), within(async () => undefined)];
+    equal([await one, await other], [wanted.slice(0, 3), wanted.slice(0, 3)]);
+    // A run does not wait for the generation: this one has no feeds.
+    await fails(() => within(async () => void (await session.run({}))), 'no feed for the input');
+    equal(await session.generate(PROMPT, { maxNewTokens: 3, eos: wanted[1] }).result, wanted.slice(0, 2));
+  },
+
   'a mask, and JSON': async (session, wanted) => {
+    await fails(() => session.generate(PROMPT, { mask: new Array(48).fill(0) }).result, 'mask bars all tokens');
     const mask = new Uint8Array(48).fill(1);
     mask[wanted[0]] = 0;
     const [other] = await session.generate(PROMPT, { maxNewTokens: 1, mask }).result;
@@ -148,6 +164,15 @@ export const cases = {
     await fails(() => session.generate(PROMPT, { jsonVocabulary }).result, 'jsonVocabulary needs eos');
     await fails(() => session.generate(PROMPT, { jsonVocabulary: [1], eos: [2] }).result, 'the text of each token');
     await fails(() => session.generate(PROMPT, { mask: 3 }).result, 'mask is an array');
+    const dead = { jsonVocabulary: ['{'], eos: 40 };
+    await fails(
+      () => session.generate(PROMPT, dead).result,
+      'step 2 has no token to choose: jsonVocabulary .* has none that JSON allows after "[{]"',
+    );
+    await fails(
+      () => session.generate(PROMPT, { ...dead, onLogits: (logits) => logits.fill(-Infinity) }).result,
+      'step 1 has no token to choose: those of jsonVocabulary .* that JSON allows have no logit',
+    );
   },
 
   'drawn by a seed': async (session) => {

@@ -13,7 +13,7 @@ from native_beams import native_beams
 from test_sampling import PROMPT, SCORES, of_one_distribution
 
 from py_ort import AsyncInferenceSession, InferenceSession
-from py_ort.exceptions import Fail, InvalidArgument, RuntimeException, WrongType
+from py_ort.exceptions import Cancelled, Fail, InvalidArgument, RuntimeException, WrongType
 
 pytestmark = pytest.mark.browser
 NewSession = Callable[..., InferenceSession]
@@ -108,6 +108,54 @@ def test_what_a_function_does_wrong(provider: str, new_session: NewSession) -> N
     assert left.cancelled and session.generate(PROMPT, max_new_tokens=2).result() == [0, 0]
 
 
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), pytest.fail.Exception("mine")], ids=repr)
+def test_a_function_that_ends_the_program(error: BaseException, provider: str, new_session: NewSession) -> None:
+    """Exceptions that nobody catches by the way end the generation as they are."""
+    session = new_session(of_one_distribution(), providers=[provider])
+
+    def ends(logits: np.ndarray, tokens: list[int], row: int) -> None:
+        if tokens:
+            raise error
+
+    generation = session.generate(PROMPT, max_new_tokens=5, timeout=60, logits_processor=ends)
+    assert next(generation) == 0
+    with pytest.raises(type(error)) as raised:
+        generation.result()
+    assert raised.value is error
+    assert session.generate(PROMPT, max_new_tokens=2, timeout=60).result() == [0, 0]
+
+
+def test_a_function_that_uses_its_session(provider: str, new_session: NewSession) -> None:
+    session, other = (new_session(of_one_distribution(), providers=[provider]) for _ in range(2))
+    found: list[object] = []
+
+    def within(use: Callable[[], object]) -> list[int]:
+        def processor(logits: np.ndarray, tokens: list[int], row: int) -> None:
+            found.append(use())
+
+        return session.generate(PROMPT, max_new_tokens=1, timeout=60, logits_processor=processor).result()
+
+    def through_another() -> object:
+        asks = other.generate(PROMPT, max_new_tokens=1, timeout=60, logits_processor=lambda *_: own() and None)
+        return asks.result()
+
+    def own() -> object:
+        return session.generate(PROMPT, max_new_tokens=1, timeout=60).result()
+
+    for use in (own, through_another):
+        with pytest.raises(Fail, match="logits_processor cannot generate with its own session"):
+            within(use)
+    assert within(lambda: other.generate(PROMPT, max_new_tokens=2, timeout=60).result()) == [0]
+    feeds = {
+        arg.name: np.zeros([1 if isinstance(size, str) else size for size in arg.shape]) for arg in session.get_inputs()
+    }
+    with pytest.raises(Fail, match=r"raised InvalidArgument.*'input_ids'"):
+        within(lambda: session.run(None, feeds))  # answered at once: a type is wrong
+    assert found == [[0, 0]]
+    with pytest.raises(Cancelled):
+        within(session.close)
+
+
 def test_masks(provider: str, new_session: NewSession) -> None:
     session = new_session(of_one_distribution(), providers=[provider])
     order = list(np.argsort(-SCORES, kind="stable"))
@@ -119,8 +167,15 @@ def test_masks(provider: str, new_session: NewSession) -> None:
         assert not set(np.ravel(drawn)) & set(order[:count])
     with pytest.raises(InvalidArgument, match="mask has 3 numbers, and the model logits for 12 tokens"):
         session.generate(PROMPT, mask=[1, 1, 0]).result()
-    with pytest.raises(RuntimeException, match="no logit that is a finite number"):
+    with pytest.raises(InvalidArgument, match="mask bars all tokens"):
         session.generate(PROMPT, mask=[0] * 12).result()
+
+    def bars(logits: np.ndarray, tokens: list[int], row: int) -> None:
+        logits[:6] = -np.inf
+
+    barred = {"mask": [1] * 6 + [0] * 6, "logits_processor": bars}
+    with pytest.raises(InvalidArgument, match="row 0, has no token to choose: none that mask allows"):
+        session.generate([PROMPT] * 2, **barred).result()
     with pytest.raises(WrongType, match="mask is a list"):
         session.generate(PROMPT, mask=7)  # type: ignore[arg-type]
 
@@ -142,6 +197,10 @@ def test_json(provider: str, new_session: NewSession) -> None:
     assert len(whole) > 5 and any(text.startswith("{") for text in whole)
     searched = session.generate(PROMPT, num_beams=3, eos_token_id=EOS, max_new_tokens=8, json_vocabulary=VOCABULARY)
     assert searched.result()
+    dead = {**settings, "json_vocabulary": ["{" if text == "{" else "" for text in VOCABULARY], "do_sample": False}
+    for beams in (1, 2):
+        with pytest.raises(InvalidArgument, match=r'step 2 .* has none that JSON allows after "{"'):
+            session.generate(PROMPT, num_beams=beams, **dead).result()
     with pytest.raises(InvalidArgument, match="jsonVocabulary needs eos"):
         session.generate(PROMPT, json_vocabulary=VOCABULARY).result()
     with pytest.raises(WrongType, match="json_vocabulary is a list of the text of each token"):

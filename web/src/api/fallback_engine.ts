@@ -122,8 +122,8 @@ export class FallbackEngine implements Engine {
       throw invalid("env.fallback gives no module with onnxruntime-web's API: InferenceSession and Tensor");
     if (peer.env?.versions?.py_ort)
       throw invalid(
-        'env.fallback gives py_ort itself, because an import map or an alias of the bundler names it onnxruntime-web: ' +
-          'import the other engine by the URL of its file, or by a name without an alias',
+        'env.fallback gives py_ort itself, because an import map or an alias of the bundler names it ' +
+          'onnxruntime-web: import the other engine by the URL of its file, or by a name without an alias',
       );
     const started = performance.now();
     const session = await inTurn(async () => {

@@ -131,6 +131,29 @@ export class Generation<Item = number> implements AsyncIterableIterator<Item> {
   }
 }
 
+/** Refuses a generation that a function for logits begins: the one before waits for the function. */
+export class LogitsGuard {
+  private within = false;
+
+  check(): void {
+    if (!this.within) return;
+    const advice = 'use another session of the model';
+    throw invalid(`generate: onLogits cannot generate with its own session, which waits for it: ${advice}`);
+  }
+
+  around(onLogits: OnLogits | undefined): OnLogits | undefined {
+    if (!onLogits) return undefined;
+    return (...given) => {
+      this.within = true;
+      try {
+        return onLogits(...given);
+      } finally {
+        this.within = false;
+      }
+    };
+  }
+}
+
 export function noStream(): Error {
   return invalid('generate: a search by beams (numBeams) has no token before its end: await `result`');
 }

@@ -12,6 +12,7 @@ import { opened } from './exported';
 import {
   Generation,
   type GenerationOptions,
+  LogitsGuard,
   noStream,
   type PromptTokens,
   rowsOf,
@@ -61,6 +62,7 @@ export class InferenceSession {
   private readonly warned = new Set<string>();
 
   private moving: Promise<void> | undefined;
+  private readonly guard = new LogitsGuard();
   /** Ends running work when the session is released. */
   private readonly ending = new AbortController();
 
@@ -262,6 +264,7 @@ export class InferenceSession {
     // biome-ignore lint/suspicious/noExplicitAny: the overloads say which
   ): Generation<any> {
     checkSignal(signal);
+    this.guard.check();
     const { rows, batch } = rowsOf(prompt);
     checkRows(rows.length, options);
     const { numBeams = 1, numReturnSequences = 1 } = options;
@@ -270,7 +273,8 @@ export class InferenceSession {
     const start: StartGeneration = (...hooks) =>
       fromCaller(InferenceSession.prototype.generate, () => this.runner.generate(rows, options, ...hooks));
     const form = { rows: rows.length * numReturnSequences, batch: batch || numReturnSequences > 1, searches };
-    return new Generation(start, form, { signal: this.until(signal), onTokens, onLogits });
+    const guarded = this.guard.around(onLogits);
+    return new Generation(start, form, { signal: this.until(signal), onTokens, onLogits: guarded });
   }
 
   /** Ends running work and frees the model. Tensors left on the GPU stay until they are disposed of. */

@@ -81,7 +81,7 @@ export class BeamLoop {
 
   private nothing(fault: number, search: BeamSearch, prompt: number): RuntimeError {
     const { settings } = this.context;
-    return noToken(fault, search.beams[0].tokens.length + 1, this.searches.length > 1 ? prompt : undefined, settings);
+    return noToken(fault, search.beams[0].tokens, this.searches.length > 1 ? prompt : undefined, settings);
   }
 
   /** All tokens of each row. */

@@ -22,8 +22,8 @@ export interface GenerateOptions {
   readonly minNewTokens?: number;
   /** The most tokens of prompt and generation together, if the model has a limit. */
   readonly contextLength?: number;
-  /** Tokens that end a row. */
-  readonly eos?: readonly number[];
+  /** A token that ends a row, or several. */
+  readonly eos?: number | readonly number[];
   /** Sequences of tokens that end a row. */
   readonly stop?: readonly (readonly number[])[];
   /** Draw tokens; by default the likeliest one is chosen. */
@@ -60,6 +60,8 @@ export interface GenerateOptions {
 
 /**
  * Changes the logits of a row before its next token is chosen: in place, or by those that it returns.
+ *
+ * It must not wait for another generation of the same session, which waits for it.
  *
  * @param logits one for each token of the vocabulary.
  * @param tokens the new tokens of the row so far.

@@ -59,7 +59,7 @@ export class Loop {
   private check(tokens: readonly number[]): void {
     const row = tokens.findIndex((token, i) => token < 0 && !this.stops.isOver(i));
     if (row < 0) return;
-    throw noToken(tokens[row], this.chosen.length + 1, tokens.length > 1 ? row : undefined, this.settings);
+    throw noToken(tokens[row], this.stops.tokensOf(row), tokens.length > 1 ? row : undefined, this.settings);
   }
 
   /** Waits for submitted steps; returns all tokens chosen for the first row, or undefined after a failure. */

@@ -41,29 +41,36 @@ const COLDEST = 2 ** -64;
 
 export function settingsOf(options: GenerateOptions): Settings {
   checkKeys(options, OPTIONS);
-  const { eos = [], stop = [], sample = false, seed = newSeed(), reuse = true } = options;
+  const { eos: ends = [], stop = [], sample = false, seed = newSeed(), reuse = true } = options;
+  const eos = typeof ends === 'number' ? [ends] : ends;
   const { maxNewTokens = 256, minNewTokens = 0, contextLength = Infinity } = options;
   const { temperature = 1, topK = 0, topP = 1, repetitionPenalty = 1 } = options;
   whole('maxNewTokens', maxNewTokens, 1);
   whole('minNewTokens', minNewTokens, 0);
   whole('topK', topK, 0);
   whole('seed', seed, 0, LARGEST_SEED);
-  if (!Array.isArray(eos) && !ArrayBuffer.isView(eos)) throw invalid(`eos is an array of tokens, not ${eos}`);
+  if (!Array.isArray(eos) && !ArrayBuffer.isView(eos))
+    throw invalid(`eos is a token, or an array of tokens, not ${eos}`);
   if (!Array.isArray(stop) || !stop.every(Array.isArray)) throw invalid('stop is an array of arrays of tokens');
   for (const token of [...eos, ...stop.flat()]) whole('a token of eos or stop', token, 0, 0x7fffffff);
   if (stop.some(({ length }) => length === 0)) throw invalid('a sequence of stop has no tokens');
   above0('temperature', temperature);
   above0('repetitionPenalty', repetitionPenalty);
   if (!(Number.isFinite(topP) && topP > 0 && topP <= 1)) throw invalid(`topP is above 0 and at most 1, not ${topP}`);
-  const filters = filtersOf(options);
+  const filters = filtersOf(options, eos);
   const beams = beamsOf(options);
   const sampling = { sample, temperature: Math.max(temperature, COLDEST), topK, topP, repetitionPenalty, seed };
   return { maxNewTokens, minNewTokens, contextLength, eos, stop, sampling, ...beams, reuse, ...filters };
 }
 
-function filtersOf({ mask, jsonVocabulary, eos = [] }: GenerateOptions): Pick<Settings, 'mask' | 'jsonVocabulary'> {
+function filtersOf(
+  { mask, jsonVocabulary }: GenerateOptions,
+  eos: readonly number[],
+): Pick<Settings, 'mask' | 'jsonVocabulary'> {
   if (mask && typeof mask.length !== 'number')
     throw invalid(`mask is an array of a number for each token, not ${mask}`);
+  if (mask && !Array.prototype.some.call(mask, Boolean))
+    throw invalid('mask bars all tokens: those to choose from need another number than 0');
   if (!jsonVocabulary) return { mask };
   if (!Array.isArray(jsonVocabulary) || !jsonVocabulary.every((text) => typeof text === 'string'))
     throw invalid('jsonVocabulary is an array of the text of each token');

@@ -35,6 +35,10 @@ export class Stops {
     });
   }
 
+  tokensOf(row: number): readonly number[] {
+    return this.rows[row].tokens;
+  }
+
   isOver(row: number): boolean {
     return this.rows[row].reason !== undefined;
   }
