@@ -191,6 +191,18 @@ def test_zoom_and_search(drawn):
     assert shown.locator("#count").inner_text() == "0 found"
 
 
+def test_a_search_lists_the_nodes_with_their_reasons(drawn):
+    shown, _ = drawn(fused(), "placement", "--webgpu", "software")
+    results = shown.locator("#results")
+    assert results.is_hidden()
+    shown.fill("#search", "determinant")
+    assert results.locator("li").all_inner_texts() == ["Det the_determinant on wasm · webgpu: no kernel for float64 (input 0)"]
+    results.get_by_role("button", name="Det").click()
+    assert shown.locator("#about h2").inner_text() == "Det" and results.is_visible()
+    shown.fill("#search", "there is no such node")
+    assert results.is_hidden()
+
+
 def test_from_what_runs_to_the_model_and_back(drawn):
     shown, _ = drawn(bert(layers=1))
     shown.fill("#search", "Attention")  # the input attention_mask stands before it

@@ -84,6 +84,28 @@ def test_sorting(open_page):
     assert total.get_attribute("aria-sort") == "none" and kernel.get_attribute("aria-sort") == "ascending"
 
 
+def test_long_tables_show_the_rows_with_some_words(open_page):
+    """All words, in any case; a sorted table keeps them. Short tables have no field."""
+    names = tuple(f"layer{number}_{kind}" for number in range(6) for kind in ("conv", "relu"))
+    shown = open_page(page(trace(names), "profile", FACTS, 2, warm_up=1), width=390)
+    table = shown.locator("table").first
+    field = shown.get_by_role("searchbox", name="Filter by kernel, operator").first
+
+    def rows() -> list[str]:
+        return table.locator("tbody tr:visible td:first-child").all_inner_texts()
+
+    assert len(rows()) == 12
+    field.fill("RELU layer")
+    assert sorted(rows()) == [f"layer{number}_relu__a" for number in range(6)]
+    assert "6 of 12 rows" in shown.get_by_text("6 of 12").inner_text()
+    table.locator("thead th", has_text="kernel").first.click()
+    assert rows() == [f"layer{number}_relu__a" for number in range(6)] and fits(shown)
+    field.fill("")
+    assert len(rows()) == 12
+    short = open_page(page(trace(names[:2]), "profile", FACTS, 2, warm_up=1))
+    assert short.get_by_role("searchbox").count() == 0
+
+
 def test_the_chart_has_an_axis_at_every_zoom(open_page):
     shown = open_page(page(trace(), "profile", FACTS, 2, warm_up=1))
     canvas = shown.locator("#chart canvas")

@@ -1,4 +1,4 @@
 // The benchmark's page: its charts are plain elements, its table can be sorted.
-import { sortableTables } from './sorting';
+import { interactiveTables } from './tables';
 
-sortableTables();
+interactiveTables();

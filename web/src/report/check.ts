@@ -1,4 +1,4 @@
 // The report of `py-ort export --check`: a table that can be sorted.
-import { sortableTables } from './sorting';
+import { interactiveTables } from './tables';
 
-sortableTables();
+interactiveTables();

@@ -3,7 +3,7 @@ import { Drawing } from './drawing';
 import { follow } from './gestures';
 import { matches, type GraphNode, type View } from './model';
 import { button, painter, pageData } from './page';
-import { sortableTables } from './sorting';
+import { interactiveTables } from './tables';
 
 const FRAME_MS = 25,
   MOST_LISTED = 200;
@@ -11,7 +11,8 @@ const FRAME_MS = 25,
 const { views, legend, start } = pageData<{ views: View[]; legend: Record<string, string>; start?: number }>();
 const canvas = document.querySelector('canvas')!;
 const summary = document.getElementById('summary')!,
-  about = document.getElementById('about')!;
+  about = document.getElementById('about')!,
+  results = document.getElementById('results')!;
 const search = document.querySelector<HTMLInputElement>('#search')!,
   count = document.getElementById('count')!;
 const drawings = new Map<View, Drawing>();
@@ -68,7 +69,14 @@ function lines(title: string, texts: readonly string[]): HTMLElement[] {
   return [heading, list];
 }
 
-function links(title: string, of: View, nodes: readonly number[]): HTMLElement[] {
+/** The place of a node in words, with the reason. */
+function facts({ place, why, inside }: GraphNode): string[] {
+  const end = place === 'input' || place === 'output';
+  const runs = end ? `the model's ${place}` : (legend[place || 'stripe'] ?? '');
+  return [runs, why, inside && `inside ${inside}`].filter(Boolean);
+}
+
+function links(title: string, of: View, nodes: readonly number[], remarks = false): HTMLElement[] {
   if (nodes.length === 0) return [];
   const heading = document.createElement('h3'),
     list = document.createElement('ul');
@@ -76,8 +84,13 @@ function links(title: string, of: View, nodes: readonly number[]): HTMLElement[]
   list.append(
     ...nodes.slice(0, MOST_LISTED).map((i) => {
       const { op, name } = of.nodes[i]!,
-        item = document.createElement('li');
-      item.append(button(`${op}  ${name}`, 'Show it', () => go(of, i)));
+        item = document.createElement('li'),
+        note = document.createElement('small');
+      note.textContent = remarks ? ` ${facts(of.nodes[i]!).join(' · ')}` : '';
+      item.append(
+        button(`${op}  ${name}`, 'Show it', () => go(of, i)),
+        note,
+      );
       return item;
     }),
   );
@@ -90,9 +103,7 @@ function tell(node: GraphNode, i: number): HTMLElement[] {
   const title = document.createElement('h2'),
     where = document.createElement('p');
   title.textContent = node.op;
-  const end = node.place === 'input' || node.place === 'output';
-  const runs = end ? `the model's ${node.place}` : (legend[node.place || 'stripe'] ?? '');
-  where.textContent = [node.name, runs, node.why, node.inside && `inside ${node.inside}`].filter(Boolean).join(' · ');
+  where.textContent = [node.name, ...facts(node)].filter(Boolean).join(' · ');
   const other = views.find((one) => one !== view);
   const ends = (end: 0 | 1) => [...new Set(view.edges.filter((edge) => edge[1 - end] === i).map((edge) => edge[end]!))];
   return [
@@ -147,6 +158,8 @@ function look(): void {
   marked = new Set(found);
   current = -1;
   count.textContent = text ? `${found.length} found` : '';
+  results.replaceChildren(...links('Found', view, found, true));
+  results.hidden = found.length === 0;
   repaint();
 }
 
@@ -235,5 +248,5 @@ function mark(nodes: readonly number[]): void {
 
 for (const row of document.querySelectorAll<HTMLElement>('[data-marks]'))
   row.addEventListener('click', () => mark(row.dataset.marks!.split(' ').map(Number)));
-sortableTables();
+interactiveTables();
 show(view, () => start !== undefined && go(view, start));

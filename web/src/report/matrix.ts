@@ -1,6 +1,6 @@
 // The page of results: operators and cases against the runs, which browsers had. Everything is made as text.
 import { pageData } from './page';
-import { sortableTables } from './sorting';
+import { interactiveTables } from './tables';
 
 /** A status (p, f, k: known to fail, s), a number of `reasons`, milliseconds, and where nodes ran. */
 type Cell = readonly [status: string, reason: number, ms: number, nodes: string] | null;
@@ -150,6 +150,6 @@ more.addEventListener('click', () => {
   shown += STEP;
   list();
 });
-sortableTables();
+interactiveTables();
 listGroups();
 list();

@@ -1,7 +1,7 @@
 // The profile page: a flame chart of the whole trace above tables that can be sorted.
 import { follow } from './gestures';
 import { button, color, FONT, painter, pageData, sized } from './page';
-import { sortableTables } from './sorting';
+import { interactiveTables } from './tables';
 import { ticks, timeText } from './ticks';
 
 /** Start and duration in µs, depth, name, category, what else is known. */
@@ -160,4 +160,4 @@ document.getElementById('views')!.append(
 );
 if (end) show(end[0], end[1]);
 else show(first, last);
-sortableTables();
+interactiveTables();

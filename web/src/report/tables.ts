@@ -1,4 +1,7 @@
-// Tables whose headings sort their rows.
+// Tables whose headings sort their rows. Long ones have a field that shows only the rows with its words.
+
+/** Rows that need no field. */
+const FEW = 8;
 
 /** Numbers of `data-n`, or the text; cells without either come last. */
 function key(row: HTMLTableRowElement, column: number): number | string | undefined {
@@ -35,8 +38,37 @@ function sort(table: HTMLTableElement, column: number): void {
   body.append(...rows.map(({ row }) => row));
 }
 
-/** Makes the headings of `table.sort` buttons. */
-export function sortableTables(): void {
+/** Shows the rows that contain all words of a text, in any case. */
+function show(rows: readonly HTMLTableRowElement[], text: string): number {
+  const words = text.toLowerCase().split(/\s+/);
+  for (const row of rows) {
+    const said = row.textContent!.toLowerCase();
+    row.hidden = !words.every((word) => said.includes(word));
+  }
+  return rows.filter((row) => !row.hidden).length;
+}
+
+/** Puts the field above a table, with the number of rows that it shows. */
+function filter(table: HTMLTableElement): void {
+  const rows = [...table.tBodies[0]!.rows];
+  if (rows.length <= FEW) return;
+  const field = document.createElement('input'),
+    count = document.createElement('span'),
+    line = document.createElement('p');
+  const columns = [...table.querySelectorAll('th.text')].map((heading) => heading.textContent);
+  Object.assign(field, { type: 'search', placeholder: 'filter', ariaLabel: `Filter by ${columns.join(', ')}` });
+  Object.assign(count, { className: 'help', role: 'status' });
+  Object.assign(line, { className: 'filter' });
+  field.addEventListener('input', () => {
+    const shown = show(rows, field.value.trim());
+    count.textContent = field.value ? `${shown} of ${rows.length} rows` : '';
+  });
+  line.append(field, ' ', count);
+  (table.closest('.wide') ?? table).before(line);
+}
+
+/** Makes the headings of `table.sort` buttons, and gives long tables their field. */
+export function interactiveTables(): void {
   for (const table of document.querySelectorAll<HTMLTableElement>('table.sort')) {
     [...table.tHead!.rows[0]!.cells].forEach((heading, column) => {
       heading.ariaSort = 'none';
@@ -46,5 +78,6 @@ export function sortableTables(): void {
         if (event.key === 'Enter') sort(table, column);
       });
     });
+    filter(table);
   }
 }
