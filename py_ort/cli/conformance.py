@@ -127,7 +127,8 @@ def conformance(
     from py_ort.testing.junit import junit
     from py_ort.testing.matrix import places, run_matrix
     from py_ort.testing.model_inputs import ModelInputs
-    from py_ort.testing.results import OURS, expectations_of, read_expectations, surprises
+    from py_ort.testing.reproduction import of_case
+    from py_ort.testing.results import FAILED, OURS, expectations_of, read_expectations, surprises
     from py_ort.testing.results_table import changed, page
     from py_ort.testing.runner import RunnerOptions
     from py_ort.testing.sources import load_cases, sampled
@@ -158,7 +159,7 @@ def conformance(
             lambda title, done, failed, total: report(f"running on {title}", done, total, _failed(failed)),
             fleet,
         )
-    ids = {case.id for case in cases}
+    by_id = {case.id: case for case in cases}
     given = read_expectations(expectations) if expectations else None
     for run in runs:
         listed = given
@@ -169,7 +170,13 @@ def conformance(
             listed = {name: entry for each in own for name, entry in each.items()}
         # Our own lists are about the newest onnx; another one has other cases.
         strict = given is not None and sample == 1
-        run.known = {name: entry for name, entry in listed.items() if (strict and pattern.search(name)) or name in ids}
+        run.known = {
+            name: entry for name, entry in listed.items() if (strict and pattern.search(name)) or name in by_id
+        }
+    for how, run in zip(where, runs, strict=True):
+        for name, outcome in run.cases.items():
+            if outcome.status == FAILED and not run.fleet:
+                outcome.commands = [of_case(by_id[name], how, sources)]
     found = None if before is None else changes(runs, before)
     alone = runs[0].as_dict() if len(runs) == 1 else {}
     more = {} if found is None else {"changes": [change.as_dict() for change in found]}

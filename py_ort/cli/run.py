@@ -229,6 +229,8 @@ def _facts(session: InferenceSession, engine: str) -> dict[str, Any]:
 
 
 def _describe(arg: NodeArg, value: Any, folder: Path | None) -> dict[str, Any]:
+    from py_ort.testing.reproduction import file_name, save_array
+
     array = value if isinstance(value, np.ndarray) else None
     description: dict[str, Any] = {"name": arg.name, "dtype": arg.type if array is None else str(array.dtype)}
     if array is not None:
@@ -240,13 +242,12 @@ def _describe(arg: NodeArg, value: Any, folder: Path | None) -> dict[str, Any]:
         description |= {"min": float(numbers.min()), "max": float(numbers.max()), "mean": float(numbers.mean())}
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        file = folder / "".join(c if c.isalnum() or c in "._-" else "_" for c in arg.name)
-        file = file.with_name(f"{file.name}.{'json' if array is None else 'npy'}")
-        description["file"] = str(file)
         if array is None:
+            file = folder / f"{file_name(arg.name)}.json"
             file.write_text(json.dumps(value, default=lambda item: item.tolist()), encoding="utf-8")
         else:
-            np.save(file, array.astype(str) if array.dtype.kind == "O" else array)  # as --input takes strings
+            file = save_array(folder, arg.name, array)
+        description["file"] = str(file)
     return description
 
 

@@ -52,6 +52,7 @@ class Case:
         skip: The reason to skip the case, or "".
         trouble: The reason why the case cannot run, which is a failure; "".
         group: The operator that it tests; "" for models.
+        compared: Arguments of `py-ort compare` for the model and its first feeds; (): they are no files.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Case:
     skip: str = ""
     trouble: str = ""
     group: str = ""
+    compared: tuple[str, ...] = ()
 
     def tolerance_on(self, provider: str) -> Tolerance:
         """Return the tolerance on a provider."""

@@ -47,7 +47,8 @@ def _case(suite: ET.Element, run: Results, name: str, outcome: Outcome) -> None:
         why = f"known failure: {run.known[name].reason}"
         ET.SubElement(case, "skipped", message=_text(why)).text = _text(outcome.reason)
     elif outcome.status == FAILED:
-        ET.SubElement(case, "failure", message=_text(outcome.kind())).text = _text(outcome.reason)
+        text = "\n".join([outcome.reason, *outcome.commands])
+        ET.SubElement(case, "failure", message=_text(outcome.kind())).text = _text(text)
 
 
 def _text(text: str) -> str:

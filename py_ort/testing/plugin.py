@@ -32,7 +32,7 @@ from py_ort.runtime.engines import ENGINES, OURS
 from py_ort.testing.captures import is_lent, prepare_capture
 from py_ort.testing.marks import MARKER, WITHIN, Wanted
 from py_ort.testing.remotes import ANY_REMOTE, Remotes, add_options
-from py_ort.testing.run_page import PLACE, TARGET, RunPage
+from py_ort.testing.run_page import COMMAND, PLACE, TARGET, RunPage
 from py_ort.testing.short_failures import shortened
 
 if TYPE_CHECKING:
@@ -300,7 +300,11 @@ def ort_page(page: Any) -> Callable[..., PageSession]:
 
 @pytest.fixture
 def assert_matches_reference(
-    ort_session: Callable[..., InferenceSession], ort_target: Target, _ort_place: Place
+    request: pytest.FixtureRequest,
+    ort_session: Callable[..., InferenceSession],
+    ort_target: Target,
+    _ort_place: Place,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[..., InferenceSession]:
     """Compare a model's outputs with native onnxruntime's, and return the session. Where they differ, the test fails,
     and says which node's result is the first that does.
@@ -309,7 +313,9 @@ def assert_matches_reference(
     tolerance, steps (see `py_ort.testing.closeness.closeness`) and, by name, other arguments of `InferenceSession`. The
     reference needs onnxruntime installed; user kernels need a `reference` of their own.
     """
+    from py_ort.testing.compare import InBrowser
     from py_ort.testing.reference import differences, first_difference, reference
+    from py_ort.testing.reproduction import of_model
 
     def check(
         model: str | os.PathLike[str] | bytes,
@@ -325,7 +331,12 @@ def assert_matches_reference(
             if len(wrong) > _OUTPUTS:
                 wrong[_OUTPUTS:] = [f"{len(wrong) - _OUTPUTS} more outputs"]
             session_options = {"browser": _ort_place[0](), **options}
-            wrong += first_difference(model, fed, where.provider, where.engine, session_options, tolerance, steps)
+            side = InBrowser(where.provider, where.engine, session_options)
+            wrong += first_difference(model, fed, side, tolerance, steps)
+            folder = partial(tmp_path_factory.mktemp, "ort_feeds")
+            if command := of_model(model, feeds or {}, side, folder, tolerance, steps):
+                request.node.user_properties.append((COMMAND, command))
+                wrong.append(f"all values: {command}")
             pytest.fail(f"on {where} outputs differ from native onnxruntime's:\n  " + "\n  ".join(wrong))
         return session
 

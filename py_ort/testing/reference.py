@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from py_ort.compiler.package.format import is_package
 from py_ort.exceptions import NotImplemented, PyOrtError
@@ -13,6 +13,9 @@ from py_ort.testing.closeness import closeness
 from py_ort.testing.model_inputs import ModelInputs
 from py_ort.testing.native_model import NativeModel
 from py_ort.testing.random_feeds import candidates
+
+if TYPE_CHECKING:
+    from py_ort.testing.compare import InBrowser
 
 
 def reference(
@@ -67,9 +70,7 @@ def differences(
 def first_difference(
     model: Any,
     feeds: Mapping[str, Any],
-    provider: str,
-    engine: str,
-    options: Mapping[str, Any],
+    side: InBrowser,
     tolerance: float | None = None,
     steps: int = 0,
 ) -> list[str]:
@@ -78,18 +79,16 @@ def first_difference(
     Args:
         model: An ONNX file, or its bytes; a `.pyort` file has no values to look at.
         feeds: Arrays by input name.
-        provider: The first provider.
-        engine: The engine that runs the model.
-        options: Keywords of `InferenceSession` besides.
+        side: Where the model runs.
         tolerance: See `closeness`.
         steps: See `closeness`.
     """
-    from py_ort.testing.compare import InBrowser, Native, compare
+    from py_ort.testing.compare import Native, compare
 
     if is_package(model):
         return []
     try:
-        found = compare(model, feeds, InBrowser(provider, engine, options), Native(), tolerance=tolerance, steps=steps)
+        found = compare(model, feeds, side, Native(), tolerance=tolerance, steps=steps)
     except PyOrtError as e:
         return [f"which node is the first was not found: {e}"]
     return [f"the first value that differs is {found.first}"] if found.first else []

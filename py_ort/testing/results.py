@@ -17,13 +17,23 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 @dataclass
 class Outcome:
-    """One case. `providers`: nodes on each provider; `where`: in which browser of a fleet it ran, or ""."""
+    """The result of a case.
+
+    Attributes:
+        status: "passed", "failed" or "skipped".
+        reason: Why it is not "passed".
+        seconds: Duration.
+        providers: Nodes on each provider.
+        where: The browser of a fleet in which the case ran; "".
+        commands: Command lines that repeat a failure.
+    """
 
     status: str
     reason: str = ""
     seconds: float = 0.0
     providers: dict[str, int] = field(default_factory=dict)
     where: str = ""
+    commands: list[str] = field(default_factory=list)
 
     def kind(self) -> str:
         """Return the kind of failure, by the first words of its reason, or the reason to skip; "" if it passed."""
@@ -100,7 +110,7 @@ class Results:
 
     def as_dict(self) -> dict[str, Any]:
         """Return {providers, browser, adapter, passed, failed, skipped, cases: {id: {status, reason, seconds,
-        providers, where}}}.
+        providers, where, commands}}}.
         """
         return {"providers": list(self.providers), "browser": self.browser, "adapter": self.adapter, **self._counted()}
 

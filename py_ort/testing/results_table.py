@@ -124,7 +124,7 @@ def _row(run: Results) -> dict[str, object]:
 
 
 def _cell(run: Results, name: str, reasons: dict[str, int]) -> list[object] | None:
-    """Return [status, reason, milliseconds, nodes by provider]; a status is p, f, k (a known failure) or s."""
+    """Return [status, reason, milliseconds, nodes by provider, commands]; a status is p, f, k (known failure) or s."""
     if (outcome := run.cases.get(name)) is None:
         return None
     reason = outcome.reason
@@ -133,4 +133,4 @@ def _cell(run: Results, name: str, reasons: dict[str, int]) -> list[object] | No
         status, reason = "k", f"{reason} (known: {run.known[name].reason})"
     counts = [f"{count} {provider}" for provider, count in outcome.providers.items() if count]
     nodes = ", ".join([*counts, *([f"in {outcome.where}"] if outcome.where else [])])
-    return [status, reasons.setdefault(reason, len(reasons)), round(outcome.seconds * 1000), nodes]
+    return [status, reasons.setdefault(reason, len(reasons)), round(outcome.seconds * 1000), nodes, outcome.commands]

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from py_ort.runtime.engines import OURS
+from py_ort.testing.remotes import ANY_REMOTE
+
 if TYPE_CHECKING:
     from py_ort.testing.results import Results
 
 #: Properties of a test: where it was to run; browser, adapter and nodes by provider of a session that it made.
 TARGET, PLACE = "ort_target", "ort_place"
+#: Property of a test: a command line that repeats its failure.
+COMMAND = "ort_command"
 
 
 class RunPage:
@@ -36,12 +41,13 @@ class RunPage:
         """Write the page."""
         from py_ort.testing.results_table import page
 
-        runs = [self._results(target, reports) for target, reports in self._reports.items()]
+        runs = [self._results(target, reports, session.config) for target, reports in self._reports.items()]
         title = f"pytest {' '.join(map(str, session.config.invocation_params.args))}".strip()
         self._file.parent.mkdir(parents=True, exist_ok=True)
         self._file.write_text(page(runs, title, {}), encoding="utf-8")
 
-    def _results(self, target: tuple[str, ...], reports: list[pytest.TestReport]) -> Results:
+    def _results(self, target: tuple[str, ...], reports: list[pytest.TestReport], config: pytest.Config) -> Results:
+        from py_ort.testing.reproduction import of_test
         from py_ort.testing.results import FAILED, PASSED, SKIPPED, Outcome, Results
 
         browser, provider, engine, words = target
@@ -51,11 +57,27 @@ class RunPage:
             outcome.seconds += report.duration
             if not report.passed and outcome.status != FAILED:
                 outcome.status, outcome.reason = FAILED if report.failed else SKIPPED, _reason(report)
+            if report.failed:
+                outcome.commands.append(of_test(report.nodeid, _options(target, config), config))
             for name, value in report.user_properties:
+                if name == COMMAND and report.failed:
+                    outcome.commands.append(value)  # type: ignore[arg-type]
                 if name == PLACE:
                     found.browser, found.adapter, outcome.providers = value  # type: ignore[misc]
         found.seconds = round(sum(outcome.seconds for outcome in found.cases.values()), 1)
         return found
+
+
+def _options(target: tuple[str, ...], config: pytest.Config) -> dict[str, str]:
+    """Return the options with which pytest runs a test in this place only."""
+    browser, provider, engine, _ = target
+    found = {"ort-provider": provider, **({} if engine == OURS else {"ort-engine": engine})}
+    if browser not in (ANY_REMOTE, "playwright"):
+        found["ort-browser"] = browser
+    for name in ("ort-webgpu", "ort-within"):
+        if given := config.getoption(f"--{name}"):
+            found[name] = given
+    return found
 
 
 def _name(test: str, target: str) -> str:

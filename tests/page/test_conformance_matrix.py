@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -68,6 +69,28 @@ def test_without_the_provider_in_one_run_the_others_go_on(cases, conformance):
     assert status == 1 and "NoAdapter" in webgpu["error"] and "What helps" in said and wasm["passed"] == 1
     status, results, _ = conformance(cases, *BOTH[:-1], "off", "--filter", "right", "--skip-missing")
     assert status == 0 and [run["skipped"] for run in results["runs"]] == [1, 0]
+
+
+def test_a_failure_has_the_command_that_repeats_it(cases, tmp_path, conformance, py_ort_command):
+    """A model and its feeds, if they are files; the case, if not."""
+    _, results, _ = conformance(cases, *WASM, "--webgpu", "software")
+    assert results["cases"]["right"]["commands"] == []
+    (command,) = results["cases"]["wrong"]["commands"]
+    files = cases / "wrong/model.onnx", f"x={cases / 'wrong/test_data_set_0/input_0.pb'}"
+    flags = ["--provider", "wasm", "--webgpu", "software"]
+    assert shlex.split(command) == ["py-ort", "compare", str(files[0]), "--input", files[1], *flags]
+    status, said, _ = py_ort_command(*shlex.split(command)[1:])
+    assert status == 0 and "1 values on wasm against onnxruntime: 0 differ" in said  # wrong is only the expectation
+    table = tmp_path / "table.py"
+    model = str(cases / "right/model.onnx")
+    table.write_text(
+        "import numpy as np, py_ort\n"
+        f"CASES = [py_ort.testing.model_case({model!r}, 'a (b)', {{'x': np.ones(2, 'f')}}, {{'y': np.zeros(2, 'f')}})]"
+    )
+    _, results, _ = conformance(table, cases, *WASM)
+    (command,) = results["runs"][0]["cases"]["a (b)"]["commands"]
+    status, said, err = py_ort_command(*shlex.split(command)[1:])
+    assert status == 1 and "a (b) failed: wrong output" in err and "0 passed, 1 failed" in said
 
 
 def test_sources_together(cases, tmp_path, conformance):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 
 import numpy as np
 import pytest
@@ -87,7 +88,7 @@ REFERENCE = """
         assert_matches_reference("add.onnx", tolerance=0)
 
     def test_differs(assert_matches_reference):
-        assert_matches_reference("random.onnx")
+        assert_matches_reference("random.onnx", {"x": np.zeros(8, np.float32)})
 
     def test_no_reference(assert_matches_reference):
         with pytest.raises(NotImplemented, match="no reference to compare with: onnxruntime .* refuses"):
@@ -205,7 +206,7 @@ def test_no_fallback_for_all(doubles):
     result.assert_outcomes(passed=3, failed=1, deselected=6)  # on wasm no node falls back
 
 
-def test_outputs_are_compared_with_native_onnxruntime(pytester):
+def test_outputs_are_compared_with_native_onnxruntime(pytester, py_ort_command):
     pytester.makepyfile(test_reference=REFERENCE)
     (pytester.path / "add.onnx").write_bytes(small_models.add())
     drawn = helper.make_node("RandomUniformLike", ["x"], ["y"])  # one of 8 may be close by chance
@@ -220,6 +221,9 @@ def test_outputs_are_compared_with_native_onnxruntime(pytester):
             "*the first value that differs is 'y' of RandomUniformLike '': ? of 8 elements differ*",
         ]
     )
+    (command,) = re.findall(r"E +all values: py-ort (.*)", str(result.stdout))
+    status, said, _ = py_ort_command(*shlex.split(command))
+    assert status == 1 and "first: 'y' of RandomUniformLike" in said
 
 
 def test_the_engine_that_others_ship(project, monkeypatch):
@@ -333,4 +337,10 @@ def test_the_page_of_a_run(failing, spread):
     column = data["runs"].index("chromium webgpu")
     assert [cells[column][0] for cells in cases.values()] == ["p", "p", "f"]
     assert "no model at" in data["reasons"][cases["test_failing.py::test_missing"][column][1]]
-    assert cases["test_failing.py::test_fine[1]"][column][3] == "1 webgpu" and "swiftshader" in html
+    assert cases["test_failing.py::test_fine[1]"][column][3:] == ["1 webgpu", []] and "swiftshader" in html
+    (command,) = cases["test_failing.py::test_missing"][column][4]
+    program, *again = shlex.split(command)
+    result = failing.runpytest_subprocess("-pno:cacheprovider", *again)
+    assert program == "pytest" and "--ort-webgpu=software" in again
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*no model at*"])

@@ -196,7 +196,9 @@ def test_a_search_lists_the_nodes_with_their_reasons(drawn):
     results = shown.locator("#results")
     assert results.is_hidden()
     shown.fill("#search", "determinant")
-    assert results.locator("li").all_inner_texts() == ["Det the_determinant on wasm · webgpu: no kernel for float64 (input 0)"]
+    assert results.locator("li").all_inner_texts() == [
+        "Det the_determinant on wasm · webgpu: no kernel for float64 (input 0)"
+    ]
     results.get_by_role("button", name="Det").click()
     assert shown.locator("#about h2").inner_text() == "Det" and results.is_visible()
     shown.fill("#search", "there is no such node")

@@ -122,6 +122,20 @@ def test_a_case_tells_its_reasons(open_page):
     assert "chromium webgpu: ✓, 10 ms, 1 webgpu" in shown.locator("tr.why").inner_text()
 
 
+def test_a_failure_has_a_command_to_copy(open_page):
+    command = "py-ort compare 'a b.onnx' --provider wasm"
+    failed = Outcome(FAILED, WHY, 0.2, commands=[command])
+    shown = open_page(
+        page([run("chromium", "wasm", relu_1=failed), run("firefox", "wasm", relu_1=passed(1))], "all", {})
+    )
+    shown.get_by_role("button", name="relu_1", exact=True).click()
+    assert shown.locator("tr.why code").all_inner_texts() == [command]
+    shown.get_by_role("button", name="Copy").click()
+    shown.get_by_role("button", name="Copied").wait_for()
+    shown.locator("#text").press("Control+V")
+    assert shown.locator("#text").input_value() == command
+
+
 def test_what_changed(open_page):
     before = [run.as_run() for run in RUNS]
     before[1]["cases"]["add"] = {"status": "failed", "reason": "Fail: x"}

@@ -17,6 +17,7 @@ from py_ort.compiler.load.model_files import DataFolder, open_file
 from py_ort.compiler.package.format import is_package
 from py_ort.compiler.package.read import Package
 from py_ort.testing.case import Case, DataSet, Tolerance
+from py_ort.testing.reproduction import arguments
 
 #: Tolerance of models whose data sets have none.
 TOLERANCE = Tolerance(1e-3, 1e-3)
@@ -43,7 +44,15 @@ def _case(root: Path, path: Path, has_siblings: bool) -> Case:
         sets, trouble = data_sets(path), ""
     except Exception as e:  # a file may hold anything
         sets, trouble = [], f"{type(e).__name__}: {e}"
-    return Case(name, path.read_bytes() if is_package(path) else path, sets, {"": TOLERANCE}, trouble=trouble)
+    if is_package(path):
+        return Case(name, path.read_bytes(), sets, {"": TOLERANCE}, trouble=trouble)
+    return Case(name, path, sets, {"": TOLERANCE}, trouble=trouble, compared=() if trouble else _compared(path))
+
+
+def _compared(path: Path) -> tuple[str, ...]:
+    folder = min(path.parent.glob("test_data_set_*"))
+    inputs = zip(_model(path)[0], _files(folder, "input"), strict=False)
+    return arguments(path, {name: file for (name, kind), file in inputs if kind.HasField("tensor_type")})
 
 
 def data_sets(path: Path) -> list[DataSet]:

@@ -40,6 +40,7 @@ from py_ort.testing.case import Case, DataSet, Tolerance
 from py_ort.testing.model_inputs import ModelInputs
 from py_ort.testing.native_model import NativeModel
 from py_ort.testing.random_feeds import candidates
+from py_ort.testing.reproduction import arguments
 from py_ort.testing.sources.model_folder import TOLERANCE
 
 SUFFIXES = (".toml", ".py")
@@ -114,9 +115,10 @@ def _case(file: Path, entry: dict[str, Any]) -> Case:
             {tensor: _array(file.parent / path) for tensor, path in entry.get(kind, {}).items()}
             for kind in ("inputs", "outputs")
         )
-        return model_case(
-            model, name, inputs, outputs, shapes=entry.get("shapes"), dims=entry.get("dims"), tolerance=tolerance
-        )
+        shapes, dims = entry.get("shapes"), entry.get("dims")
+        files = {tensor: file.parent / path for tensor, path in entry.get("inputs", {}).items()}
+        case = model_case(model, name, inputs, outputs, shapes=shapes, dims=dims, tolerance=tolerance)
+        return replace(case, compared=arguments(model, files, shapes, dims))
     except Exception as e:  # a file may hold anything
         return Case(name, model, (), {"": tolerance}, trouble=f"{type(e).__name__}: {e}")
 
@@ -159,7 +161,8 @@ def model_case(
             if name not in known:
                 raise InvalidArgument(f"{file} has no {what} {name!r}{did_you_mean(name, known)}")
     tried = candidates(described.args, shapes, given=given, dims=dims, values=described.accepted)
-    return Case(id or file.stem, file, [_data(file, tried, wanted)], {"": tolerance})
+    compared = () if given else arguments(file, {}, shapes, dims)
+    return Case(id or file.stem, file, [_data(file, tried, wanted)], {"": tolerance}, compared=compared)
 
 
 def _data(model: Path, tried: Iterator[dict[str, np.ndarray]], wanted: Mapping[str, np.ndarray]) -> DataSet:

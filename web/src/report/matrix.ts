@@ -1,9 +1,9 @@
 // The page of results: operators and cases against the runs, which browsers had. Everything is made as text.
-import { pageData } from './page';
+import { button, pageData } from './page';
 import { interactiveTables } from './tables';
 
-/** A status (p, f, k: known to fail, s), a number of `reasons`, milliseconds, and where nodes ran. */
-type Cell = readonly [status: string, reason: number, ms: number, nodes: string] | null;
+/** A status (p, f, k: known to fail, s), a number of `reasons`, milliseconds, where nodes ran, and command lines. */
+type Cell = readonly [status: string, reason: number, ms: number, nodes: string, commands: readonly string[]] | null;
 type Case = readonly [name: string, group: string, cells: readonly Cell[]];
 interface Data {
   readonly runs: readonly string[];
@@ -77,6 +77,18 @@ function chosen(): Case[] {
   return show.value === 'slow' ? found.sort((a, b) => slowest(b) - slowest(a)) : found;
 }
 
+/** Adds a command line, with a button that copies it. */
+function addCommand(parent: Element, command: string): void {
+  const line = add(parent, 'p', '', 'command');
+  const code = add(line, 'code', command);
+  const copy = button('Copy', 'Copy this command, which repeats the failure', async () => {
+    getSelection()!.selectAllChildren(code); // for a browser that lets no script copy
+    const copied = navigator.clipboard?.writeText(command).then(() => true);
+    if (await copied?.catch(() => false)) copy.textContent = 'Copied';
+  });
+  line.append(' ', copy);
+}
+
 /** Shows or hides the details of a case below its row. */
 function explain(row: HTMLTableRowElement, [, group, cells]: Case): void {
   if (row.nextElementSibling?.className === 'why') {
@@ -92,6 +104,7 @@ function explain(row: HTMLTableRowElement, [, group, cells]: Case): void {
   cells.forEach((one, i) => {
     const said = one ? [MARKS[one[0]], `${one[2]} ms`, one[3], reasons[one[1]]].filter(Boolean).join(', ') : 'not run';
     add(cell, 'p', `${runs[i]}: ${said}`);
+    for (const command of one?.[4] ?? []) addCommand(cell, command);
   });
 }
 
