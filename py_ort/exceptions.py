@@ -17,7 +17,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from traceback import format_exception
 from typing import Any
+
+from py_ort.notebook_traceback import notebook_traceback
 
 __all__ = [
     "BrowserCrashed",
@@ -101,6 +104,10 @@ class PyOrtError(Exception):
         """Keep all fields when an error is sent to another process (pytest-xdist, multiprocessing)."""
         return _restore, (type(self), self.message, dict(self.__dict__))
 
+    def _render_traceback_(self) -> list[str]:
+        """Return the traceback for notebooks, which call this method."""
+        return notebook_traceback(self)
+
     def again(self) -> PyOrtError:
         """Return a copy for another receiver: threads must not share tracebacks."""
         return _restore(type(self), self.message, self.__dict__)
@@ -146,6 +153,7 @@ class InternalError(Fail):
 
     doing: str = ""
     place: str = ""
+    _render_traceback_ = format_exception
 
 
 class InvalidArgument(PyOrtError, ValueError, RuntimeError):
