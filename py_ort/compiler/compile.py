@@ -97,7 +97,7 @@ def compile_model(
     timings: dict[str, float] = {}
     with _timed(timings, "load"):
         loaded = model if isinstance(model, LoadedModel) else load_model(model)
-        check_model(loaded.model, [key for manifest in target.manifests.values() for key in manifest.kernels])
+        check_operators(loaded, target)
     overridable = _overridable(loaded.model)
     compilation = Compilation(loaded, target, options, optimized)
     manager = PassManager(loaded.model)
@@ -119,6 +119,17 @@ def compile_model(
         *(plan, writer.weights, inputs, outputs, overridable, loaded.metadata, placement, loaded.model),
         *(manager.reports, timings, compilation.placed),
     )
+
+
+def check_operators(loaded: LoadedModel, target: Target) -> None:
+    """Check a model's operators, once: no browser is needed to miss a kernel.
+
+    Raises:
+        InvalidGraph, NotImplemented: See `check_model`.
+    """
+    if not loaded.checked:
+        check_model(loaded.model, [key for manifest in target.manifests.values() for key in manifest.kernels])
+        loaded.checked = True
 
 
 @contextmanager

@@ -81,11 +81,14 @@ class Planner:
 
     @typed_errors("reading the model")
     def expect(self, providers: Sequence[str], options: CompileOptions) -> None:
-        """Read the model now, unless its plan for these providers is in the cache."""
+        """Read and check the model now, unless its plan for these providers is in the cache."""
         key = self._key(providers, options)
         if not self._look_up(key):
+            from py_ort.compiler.compile import check_operators
+            from py_ort.compiler.target import Target
+
             with self._limited("reading"):
-                self._load()
+                check_operators(self._load(), Target.of(providers))
 
     @typed_errors("making the plan")
     def plan(self, providers: Sequence[str], options: CompileOptions, optimized: SavedModel | None = None) -> Planned:

@@ -4,6 +4,7 @@ import processes
 import pytest
 import small_models
 
+from py_ort import InferenceSession
 from py_ort.exceptions import InvalidGraph, InvalidProtobuf, NoSuchFile, NotImplemented, PyOrtError
 
 
@@ -111,3 +112,8 @@ def test_files_that_are_cut_off_while_a_session_is_made(tmp_path):
     """As when a program overwrites a file in place: an error that names the file, or another plan; never a signal."""
     done = processes.python(CUT_OFF, FOLDER=str(tmp_path), PY_ORT_CACHE="1", PY_ORT_CACHE_DIR=str(tmp_path / "cache"))
     assert len(done.stdout.splitlines()) == 4, (done.returncode, done.stdout, done.stderr)
+
+
+def test_no_browser_is_needed_to_miss_a_kernel():
+    with pytest.raises(NotImplemented, match=r"frob.*there is no kernel"):
+        InferenceSession(small_models.unknown_operator("my.domain"), browser="/no/such/browser")

@@ -44,6 +44,7 @@ class LoadedModel:
         maps: Its inputs and outputs that are maps, by name.
         sparse: Its outputs that are sparse in runs; they are dense in the graph.
         identified: True if its constants have identities; see `identify`.
+        checked: True after `py_ort.compiler.compile.check_operators`.
     """
 
     model: ir.Model
@@ -53,6 +54,7 @@ class LoadedModel:
     maps: Mapping[str, MapForm] = field(default_factory=dict)
     sparse: Collection[str] = ()
     identified: bool = False
+    checked: bool = False
 
     def identify(self, digest: str) -> None:
         """Give each constant an identity: its place in a model of this hash, or in a file of external data.
