@@ -62,6 +62,11 @@ TRUSTED_KEYS = "--ignore-certificate-errors-spki-list"
 _SECRETS = re.compile(r"(?<=//)[^/@?#]*@|\?[^#]*")
 
 
+def without_secrets(url: str) -> str:
+    """Return a URL without its user, password and parameters."""
+    return _SECRETS.sub("", url)
+
+
 @public
 @dataclass(frozen=True)
 class BrowserOptions:
@@ -144,7 +149,7 @@ class BrowserOptions:
     @property
     def name(self) -> str:
         """`browser` without possible secrets in a remote browser's address."""
-        return _SECRETS.sub("", self.browser)
+        return without_secrets(self.browser)
 
     @classmethod
     def of(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import click
 import pytest
 from hostile_names import HOSTILE, HUGE
 from page_checks import background, column, fits
 
+from py_ort.pages.template import command_line
 from py_ort.testing.changes import changes
 from py_ort.testing.results import FAILED, PASSED, SKIPPED, Expectation, Outcome, Results
 from py_ort.testing.results_table import page
@@ -195,4 +197,13 @@ def test_the_command(py_ort_command, tmp_path, open_page):
     assert py_ort_command("conformance", "onnx-node", *options)[0] == 0
     shown = open_page((tmp_path / "c.html").read_text(encoding="utf-8"))
     assert column(shown.locator("table.runs"), "passed") == ["1"]
+    made = shown.locator("p").first.inner_text()
+    assert "by: py-ort conformance onnx-node --provider wasm --filter '^test_relu$'" in made and " CPUs" in made
     assert list(cells(shown, "#cases")) == ["test_relu"]
+
+
+def test_a_page_keeps_no_secret_of_its_command():
+    arguments = ("--browser", "playwright:wss://me:word@grid.example/run?token=abc", "a?.onnx")
+    assert command_line(arguments) == ""  # this is no command
+    with click.Context(click.Command("any")):
+        assert command_line(arguments) == "py-ort --browser playwright:wss://grid.example/run 'a?.onnx'"
