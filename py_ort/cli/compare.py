@@ -21,6 +21,7 @@ from py_ort.cli.common import (
     write_json,
 )
 from py_ort.cli.inputs import Inputs, input_options
+from py_ort.exceptions import NotImplemented
 
 if TYPE_CHECKING:
     from py_ort import BrowserOptions
@@ -78,15 +79,20 @@ def compare(
         report("reading the model", 0, 0)
         feeds = inputs.accepted_feeds(model, NativeModel(model))
         report("running it as it is", 0, 0)
-        found = comparing.compare(
-            model,
-            feeds,
-            tested,
-            reference,
-            tolerance=tolerance,
-            steps=steps,
-            progress=lambda done, total, detail: report("comparing values", done, total, detail),
-        )
+        try:
+            found = comparing.compare(
+                model,
+                feeds,
+                tested,
+                reference,
+                tolerance=tolerance,
+                steps=steps,
+                progress=lambda done, total, detail: report("comparing values", done, total, detail),
+            )
+        except NotImplemented as e:  # only the reference raises it
+            if not others:
+                e.message += "; two --provider or two --engine are compared without it"
+            raise
     if html_file:
         from py_ort.testing.compare_page import page
 

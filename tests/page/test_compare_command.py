@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -146,6 +147,14 @@ def test_the_runtime_that_others_ship(model, py_ort_command):
         assert status == 0, said
         assert (found["tested"], found["reference"]) == ("onnxruntime-web wasm", reference)
         assert len(found["values"]) == 25 and all(value["part"] is not None for value in found["values"])
+
+
+def test_without_native_onnxruntime_two_providers_are_compared(model, py_ort_command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    status, _, said = py_ort_command("compare", model, "--provider", "wasm")
+    assert status == 1 and "pip install onnxruntime" in said and "two --provider or two --engine" in said
+    status, out, _ = py_ort_command("compare", model, *WEBGPU, "--provider", "wasm")
+    assert status == 0 and "25 values on webgpu against wasm: 0 differ" in out
 
 
 def test_wrong_command_lines(model, py_ort_command):
