@@ -100,6 +100,10 @@ def _error(row: Row) -> str:
     return f"{row.max_rel_err:.1e}" + (" to the peer" if row.reference != "onnxruntime" else "")
 
 
+def _inputs(row: Row) -> str:
+    return ", ".join(f"{name} {'×'.join(map(str, shape)) or 'scalar'}" for name, shape in row.inputs.items())
+
+
 def table(rows: Sequence[Row]) -> Table:
     """Return the rows as a rich table; times in milliseconds."""
     adapters = ", ".join(dict.fromkeys(row.adapter for row in rows if row.adapter)) or "none"
@@ -222,6 +226,7 @@ def page(rows: Sequence[Row]) -> str:
         "bench",
         "py-ort bench",
         models=_charts(rows),
+        inputs={_model(row): _inputs(row) for row in rows},
         columns=[_COLUMNS[i] for i in shown],
         texts=_TEXTS,
         table=[(row, [found[i] for i in shown]) for row, found in zip(rows, texts, strict=True)],
@@ -229,5 +234,6 @@ def page(rows: Sequence[Row]) -> str:
             "browsers": ", ".join(dict.fromkeys(row.browser_version for row in rows if row.browser_version)) or "none",
             "adapters": ", ".join(dict.fromkeys(row.adapter for row in rows if row.adapter)) or "none",
             "steady runs": ", ".join(map(str, runs)) or "none",
+            "threads": ", ".join(map(str, sorted({row.threads for row in rows}))),
         },
     )

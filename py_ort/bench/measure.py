@@ -41,6 +41,8 @@ class Row:
         max_rel_err: max |a-b| / (0.001 + |b|) against `reference` (None: there is none).
         reference: Whose outputs those of this row were compared with: "onnxruntime", or the other engine in the page
             where native onnxruntime is not installed, or does not take the model; "": nobody's.
+        no_reference: Why native onnxruntime has no outputs to compare with; "".
+        inputs: Shapes of the inputs, by name.
         error: Why it has no times, which are None then; "" where it has.
         min_ms: The shortest of the steady runs.
         browser: As it was asked for: "firefox".
@@ -72,6 +74,8 @@ class Row:
     quantized: str = ""
     float_ms: float | None = None
     floor: dict[str, float] | None = None
+    no_reference: str = ""
+    inputs: dict[str, list[int]] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -85,10 +89,12 @@ class Row:
 
 @dataclass
 class _Form:
-    """A model for all engines: its bytes and native onnxruntime's outputs, or the reason for none."""
+    """A model for all engines: its bytes, feeds and native onnxruntime's outputs, or the reason for none."""
 
     data: bytes = b""
+    inputs: Mapping[str, np.ndarray] = field(default_factory=dict)
     expected: Mapping[str, Any] | None = None
+    no_reference: str = ""
     quantized: str = ""
     error: str = ""
 
@@ -166,8 +172,8 @@ def measure(
     data = _contents(model, dims or {})
     if quantize and is_package(model):
         raise InvalidArgument(f"{os.fspath(model)}: what is quantized is the ONNX file that it was exported from")
-    inputs, expected = _feeds(data, feeds or {}, shapes or {}, dims or {})
-    forms = [_Form(data, expected)]
+    forms = [_given(data, feeds or {}, shapes or {}, dims or {})]
+    inputs = dict(forms[0].inputs)
     for method in quantize:
         progress(f"{Path(model).name}: quantizing, {method}", 0, 1)
         forms.append(_quantized(data, method, inputs, feeds or {}))
@@ -247,8 +253,7 @@ def _quantized(data: bytes, method: str, inputs: dict[str, np.ndarray], given: M
         made = quantize_model(read_proto(data).SerializeToString(), method, calibration())
     except PyOrtError as e:
         return _Form(quantized=method, error=f"{type(e).__name__}: {e}")
-    taken = NativeModel(made).first_taken([inputs])
-    return _Form(made, None if taken is None else taken[1], method)
+    return _form(made, [inputs], method)
 
 
 def _contents(model: str | os.PathLike[str], dims: Mapping[str, int]) -> bytes:
@@ -317,7 +322,8 @@ def _row(model: str, course: _Course, threads: int, adapter: str, browser: Brows
         len(course.steady), course.nodes, course.difference,
         adapter if on_device(canonical_provider(course.provider)) else "",
         course.reference, course.error, min(steady) if well else None, browser.name, version,
-        quantized=course.form.quantized,
+        quantized=course.form.quantized, no_reference=course.form.no_reference,
+        inputs={name: list(array.shape) for name, array in course.form.inputs.items()},
     )  # fmt: skip
 
 
@@ -327,11 +333,18 @@ def failed(model: str | Path, provider: str, threads: int, browser: BrowserOptio
     return _row(Path(model).stem, course, threads, "", browser)
 
 
-def _feeds(
+def _given(
     model: bytes, given: Mapping[str, np.ndarray], shapes: Mapping[str, Sequence[int]], dims: Mapping[str, int]
-) -> tuple[dict[str, np.ndarray], dict[str, Any] | None]:
-    """Return the first of the candidate feeds that native onnxruntime accepts, and its outputs for them."""
+) -> _Form:
+    """Return the model as it is given."""
     inputs = ModelInputs.of(model)
     tried = list(candidates(inputs.args, shapes, given=given, dims=dims, values=inputs.accepted))
+    return _form(model, tried)
+
+
+def _form(model: bytes, tried: Sequence[dict[str, np.ndarray]], quantized: str = "") -> _Form:
+    """Return a form with the first of the feeds that native onnxruntime accepts, and its outputs for them."""
+    native = NativeModel(model)
     # If it accepts none, our session gives the reason, too.
-    return NativeModel(model).first_taken(tried) or (tried[0], None)
+    inputs, expected = native.first_taken(tried) or (tried[0], None)
+    return _Form(model, inputs, expected, "" if expected else native.trouble, quantized)

@@ -203,6 +203,9 @@ def bench(
         out.print(table(rows))
     if html_file:
         html_file.write_text(page(rows), encoding="utf-8")
+    compared = {row.model for row in rows if row.reference}
+    for why in dict.fromkeys(row.no_reference for row in rows if row.model not in compared and not row.error):
+        err.print(f"max rel. error: there is nothing to compare with: {why}", markup=False, soft_wrap=True)
     failures = _tell_failures(rows)
     if any(row.error.startswith(("InvalidArgument", "RuntimeException")) for row in rows):
         err.print("inputs of other sizes and contents are given with --shape, --dim and --input")

@@ -97,9 +97,16 @@ def test_dimensions_and_files_are_what_both_engines_get(bench, tmp_path, onnxrun
 
 def test_without_native_onnxruntime_the_error_is_told_against_the_peer(bench, monkeypatch, onnxruntime_web):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    status, (ours, theirs), _ = bench("--provider", "wasm", "--against", "onnxruntime-web")
+    status, (ours, theirs), said = bench("--provider", "wasm", "--against", "onnxruntime-web")
     assert status == 0 and ours["reference"] == "onnxruntime-web wasm" and ours["max_rel_err"] == 0
-    assert theirs["max_rel_err"] is None and theirs["reference"] == ""
+    assert theirs["max_rel_err"] is None and theirs["reference"] == "" and "nothing to compare" not in said
+
+
+def test_an_empty_column_of_errors_has_a_reason(bench, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    status, (row,), said = bench("--provider", "wasm")
+    assert status == 0 and row["max_rel_err"] is None and row["inputs"] == {"x": [1, 3], "scale": [3]}
+    assert "nothing to compare with: native onnxruntime is not installed (pip install onnxruntime)" in said
 
 
 def test_the_rows_of_onnxruntime_web(bench, onnxruntime_web):

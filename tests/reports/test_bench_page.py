@@ -107,5 +107,6 @@ def test_the_command(py_ort_command, tmp_path, open_page):
     options = ("--provider", "wasm", "--runs", 2, "--html", tmp_path / "b.html")
     status, _, _ = py_ort_command("bench", tmp_path / "good.onnx", tmp_path / "bad.onnx", *options)
     shown = open_page((tmp_path / "b.html").read_text(encoding="utf-8"))
-    assert status == 1 and shown.locator("section h2").all_inner_texts() == ["good", "bad"]
+    assert status == 1 and shown.locator("section h2").all_inner_texts() == ["good x 1×3, scale 3", "bad"]
+    assert "threads\n1" in shown.locator("dl").inner_text()
     assert shown.locator(".track").count() == 3 and "InvalidProtobuf" in shown.locator("table").inner_text()
