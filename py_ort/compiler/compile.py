@@ -15,6 +15,7 @@ from py_ort.compiler.compile_options import CompileOptions
 from py_ort.compiler.load import LoadedModel, ModelMetadata, check_model, load_model
 from py_ort.compiler.passes.pass_base import PassManager, PassReport
 from py_ort.compiler.placement.devices import Devices
+from py_ort.compiler.plan.fed_indices import with_index_limits
 from py_ort.compiler.plan.node_arg import NodeArg
 from py_ort.compiler.plan.weights import Weights
 from py_ort.compiler.plan.writer import PlanWriter
@@ -113,7 +114,7 @@ def compile_model(
         on = placement.on()
         writer = PlanWriter(loaded.model, compilation.placed, on, target.user_kernels, loaded.identified, ranks)
         plan = writer.write()
-    inputs = compilation.inputs
+    inputs = with_index_limits(compilation.inputs, loaded.model.graph, compilation.placed)
     outputs = _completed(compilation.outputs, inputs, loaded)
     return CompiledModel(
         *(plan, writer.weights, inputs, outputs, overridable, loaded.metadata, placement, loaded.model),

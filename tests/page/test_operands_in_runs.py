@@ -1,6 +1,7 @@
 """Operands that do not fit are refused in the run.
 
-A GPU cannot refuse numbers out of range: they only access elements of their own tensors.
+A GPU cannot refuse numbers out of range: they only access elements of their own tensors. Indices that are fed from the
+CPU are refused before the run.
 """
 
 from __future__ import annotations
@@ -11,15 +12,16 @@ import numpy as np
 import pytest
 from graphs import parse
 
-from py_ort.exceptions import PyOrtError
+from py_ort.exceptions import PyOrtError, RuntimeException
 
 pytestmark = pytest.mark.browser
 
 _MIXED = """<ir_version: 10, opset_import: ["" : 23, "com.microsoft" : 1]>
-g (float[4,3] x, int64[n] rows, int64[1,3] places, float[n,3] new, float[1,2,3,4] heads, float[p,2] cos,
+g (float[4,3] x, int64[n] fed, int64[1,3] places, float[n,3] new, float[1,2,3,4] heads, float[p,2] cos,
     int64[3] lengths)
     => (float[n,3] gathered, float[4,3] scattered, float[4,3] elements, float[1,2,3,4] rotated, float[4,3] turned)
 {
+    rows = Neg (fed)
     gathered = Gather (x, rows)
     at = Unsqueeze (rows, one)
     scattered = ScatterND (x, at, new)
@@ -38,7 +40,7 @@ def test_numbers_out_of_range_on_the_gpu(new_session: Any) -> None:
     given = {name: np.random.default_rng(3).standard_normal(shape).astype("f") for name, shape in shapes.items()}
 
     def run(rows: list[int], places: list[int], lengths: list[int], new: Any) -> list[Any]:
-        numbers = {"rows": np.array(rows), "places": np.array([places]), "lengths": np.array(lengths)}
+        numbers = {"fed": -np.array(rows), "places": np.array([places]), "lengths": np.array(lengths)}
         return session.run(None, given | numbers | {"new": new})
 
     gathered, *found = run([9, 1, -9, 3], [7, 1, 5], [400, 2, 5], given["new"])
@@ -46,6 +48,32 @@ def test_numbers_out_of_range_on_the_gpu(new_session: Any) -> None:
     _, *wanted = run([1, 3], [4, 1, 4], [4, 2, 4], given["new"][[1, 3]])
     for value, right in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(value, right)
+
+
+@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
+def test_indices_of_feeds_are_refused(new_session: Any, provider: str) -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21]>
+    g (float[5,2] x, int32[n] ids, bool c, int64[m] others) => (float[n,k,2] y, float[m,2] z)
+    {
+        wide = Cast <to = 7> (ids)
+        column = Unsqueeze (wide, one)
+        y = Gather (x, column)
+        z = If (c) <then_branch = then () => (float[m,2] a) { a = Gather (x, others) },
+                    else_branch = other () => (float[m,2] b) { b = Gather (x, zeros) }>
+    }"""
+    model = parse(text, {"one": np.array([1]), "zeros": np.array([0])}).SerializeToString()
+    session = new_session(model, providers=[provider])
+    x = np.arange(10, dtype=np.float32).reshape(5, 2)
+
+    def run(*ids: int) -> Any:
+        feeds = {"x": x, "ids": np.array(ids, np.int32), "c": np.array(False), "others": np.array([9])}
+        return session.run(["y"], feeds)[0]
+
+    np.testing.assert_array_equal(run(4, -5), x[[[4], [0]]])
+    assert run().shape == (0, 1, 2)
+    for ids, words in (((1, 5), r"index 5 \(element 1"), ((-6, 5), "index"), ((0, 0, -6), r"index -6 \(element 2")):
+        with pytest.raises(RuntimeException, match=f"{words}.* is out of range for an axis of 5"):
+            run(*ids)
 
 
 @pytest.mark.parametrize("provider", ["webgpu", "wasm"])

@@ -20,12 +20,14 @@ class NodeArg:
         dims: A number, a name or None for each dimension (of an optional tensor, too); None when the rank is not known,
             [] for what is not a tensor.
         keys: Of maps: the key of each column of the tensor that stands for them in the page; see `load.maps.MapForm`.
+        index_limit: Of indices on a device, the size of the axis that they index; None: runs do not check them.
     """
 
     name: str
     type: str
     dims: list[int | str | None] | None
     keys: Sequence[int | str | None] | None = None
+    index_limit: int | None = None
 
     @property
     def shape(self) -> list[int | str | None]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from py_ort.compiler.plan.node_arg import NodeArg
-from py_ort.exceptions import InvalidArgument, WrongType
+from py_ort.exceptions import InvalidArgument, RuntimeException, WrongType
 from py_ort.runtime.values.sparse_tensor import SparseTensor
 from py_ort.schema.gen.ValueKind import ValueKind
 from py_ort.signal_handlers import from_handler
@@ -139,6 +139,7 @@ def check_feed(arg: NodeArg, feed: Feed) -> None:
 
     Raises:
         InvalidArgument: It does not; the message names the input, the expected type and shape, and the feed's.
+        RuntimeException: An index is out of range, for a node on a device.
     """
     kind, inner = element_type(arg.type)
     if kind != ValueKind.tensor:
@@ -152,6 +153,17 @@ def check_feed(arg: NodeArg, feed: Feed) -> None:
     if (misfit := _misfit(arg, array)) is not None:
         expected = f"input {arg.name!r} is {arg.type} of shape {_shape_text(arg)}"
         raise InvalidArgument(f"{expected}; got {misfit}", shapes={arg.name: array.shape})
+    if arg.index_limit is not None and isinstance(array, np.ndarray) and array.size:
+        _check_indices(arg.name, array, arg.index_limit)
+
+
+def _check_indices(name: str, array: np.ndarray, size: int) -> None:
+    """Check indices that a device does not check, as the CPU's kernels do."""
+    for place in (array.argmax(), array.argmin()):
+        if not -size <= (index := array.flat[place]) < size:
+            raise RuntimeException(
+                f"index {index} (element {place} of input {name!r}) is out of range for an axis of {size}"
+            )
 
 
 def _misfit(arg: NodeArg, array: np.ndarray | DeviceTensor) -> str | None:
