@@ -36,6 +36,10 @@ def browsers(context: click.Context, browser: BrowserOptions, probe: bool, json_
             entry["version"] = entry["version"] or entry.get("browser", "")
     if write_json(found, json_file):
         _print(found)
+        missing = [family for family in find.FAMILIES if family not in {entry["name"] for entry in found}]
+        if missing and not chosen:
+            advice = f"py-ort browsers --browser {missing[0]} says where it was looked for, and what helps"
+            out.print(f"not found: {', '.join(missing)}; {advice}", soft_wrap=True)
 
 
 def _named(wanted: str) -> dict[str, Any]:

@@ -189,9 +189,12 @@ def conformance(
     if html_file:
         groups = {case.id: case.group for case in cases}
         html_file.write_text(page(runs, f"py-ort conformance {' '.join(sources)}", groups, found), encoding="utf-8")
-    unforeseen = [(run.title, text) for run in runs for text in surprises(run)]
-    for title, text in unforeseen:
-        err.print(f"{title}: {in_flags(text)}" if len(runs) > 1 else in_flags(text), markup=False, soft_wrap=True)
+    unforeseen: dict[str, list[str]] = {}
+    for run in runs:
+        for text in surprises(run):
+            unforeseen.setdefault(in_flags(text), []).append(run.title)
+    for text, titles in unforeseen.items():
+        err.print(f"{', '.join(titles)}: {text}" if len(runs) > 1 else text, markup=False, soft_wrap=True)
     sys.exit(bool(unforeseen))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,8 @@ import onnx
 import pytest
 import small_models
 from onnx import TensorProto, helper
+
+from py_ort.browser import find
 
 
 @pytest.fixture
@@ -78,6 +81,10 @@ def test_each_browser_is_listed_once(py_ort_command, tmp_path, monkeypatch):
         ("firefox", "Fox 3.4"),
     ]
     assert found[0]["also"] == [str(tmp_path / "firefox-esr")]
+    missing = re.search(r"^not found: (.*); py-ort browsers", py_ort_command("browsers", "--no-probe")[1], re.MULTILINE)
+    assert missing is None or "firefox" not in missing[1]
+    monkeypatch.setattr(find, "installed", lambda family: [tmp_path / "firefox"] if family == "firefox" else [])
+    assert "not found: chromium, webkit, qtwebengine; " in py_ort_command("browsers", "--no-probe")[1]
     status, out, _ = py_ort_command("browsers", "--no-probe", "--browser", tmp_path / "firefox", "--json", "-")
     assert [each["version"] for each in json.loads(out)] == ["Fox 1.2"]
 

@@ -44,7 +44,8 @@ def test_each_browser_and_provider_is_a_run(cases, conformance):
         ("/no/browser", "webgpu", "py_ort"),
         ("/no/browser", "wasm", "py_ort"),
     ]
-    assert status == 1 and "BrowserNotFound" in said
+    assert status == 1 and "/no/browser webgpu, /no/browser wasm: BrowserNotFound" in said  # each failure once
+    assert "chromium webgpu, chromium wasm: wrong failed: wrong output" in said
     for run in runs[:2]:
         assert run["browser_version"][:1].isdigit() and not run["error"]
         assert (run["passed"], run["failed"], run["skipped"]) == (1, 1, 0)
