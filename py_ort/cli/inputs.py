@@ -128,23 +128,20 @@ class Inputs:
         self,
         args: Sequence[NodeArg],
         model: ModelInputs,
-        random: Callable[[NodeArg], bool] = lambda arg: True,
         **options: Any,
     ) -> dict[str, np.ndarray]:
-        """Return feeds: the files, and random numbers for the inputs for which `random` says so.
+        """Return feeds: the files, and random numbers for all other inputs.
 
         Args:
             args: The inputs that a session wants.
             model: The result of `describe`.
-            random: Which inputs without a file get random numbers; the others get no feed.
             **options: For `random_feeds`.
         """
         from py_ort.testing.random_feeds import random_feeds
 
-        wanted = [arg for arg in args if arg.name in self.files or arg.name in self.shapes or random(arg)]
         with told_how_to_give(args, _NOT_YET):
             made = random_feeds(
-                wanted,
+                args,
                 self.shapes,
                 given=self.files,
                 dims=self.dims,
@@ -316,10 +313,9 @@ def told_how_to_give(args: Sequence[NodeArg], feeds: Mapping[str, Any], given: I
 def _how_to_give(args: Sequence[NodeArg], feeds: Mapping[str, Any], error: str) -> str:
     """Return the options that give inputs, those of the input that an error names."""
     random = ", ".join(f"{arg.name} {list(feeds[arg.name].shape)}" for arg in args if arg.name in feeds)
-    missing = feeds is not _NOT_YET and any(arg.name not in feeds for arg in args)
     arg = next((arg for arg in args if re.search(rf"(?<!\w){re.escape(arg.name)}(?!\w)", error)), args[0])
     names = [dim for dim in arg.shape if isinstance(dim, str) and dim]
-    ways = ["--random"] if missing else [f"--dim {names[0]}=NUMBER"] if names else []
+    ways = [f"--dim {names[0]}=NUMBER"] if names else []
     if arg.dims is None or not all(isinstance(dim, int) for dim in arg.dims):
         ways.append(f"--shape {arg.name}={'x'.join(_sizes(arg))}")
     ways.append(f"--input {arg.name}=FILE.npy")

@@ -44,7 +44,7 @@ _TIMES = {"browser_ms": "browser", "create_ms": "create", "first_run_ms": "first
 @click.command(short_help="Run MODEL once and show its outputs.")
 @click.argument("model", type=click.Path(path_type=Path))
 @input_options
-@click.option("--random", "use_random", is_flag=True, help="Feed random numbers to inputs without a file or shape.")
+@click.option("--random", is_flag=True, expose_value=False, hidden=True)  # once needed for inputs without a file
 @each_provider_option
 @engine_option
 @kernels_option
@@ -60,7 +60,6 @@ _TIMES = {"browser_ms": "browser", "create_ms": "create", "first_run_ms": "first
 def run(
     model: Path,
     inputs: Inputs,
-    use_random: bool,
     providers: tuple[str, ...],
     engines: tuple[str, ...],
     browsers: list[BrowserOptions],
@@ -70,7 +69,7 @@ def run(
 ) -> None:
     """Run MODEL once, in each browser, on each provider, by each engine, and show its outputs.
 
-    The default provider is webgpu, or wasm in a browser without WebGPU.
+    Inputs without a file are random. The default provider is webgpu, or wasm in a browser without WebGPU.
     """
     from py_ort.providers import canonical_provider
     from py_ort.testing.case import relative_error
@@ -82,7 +81,7 @@ def run(
         for provider in dict.fromkeys(map(canonical_provider, providers)) or (None,)
         for engine in dict.fromkeys(engines) or (OURS,)
     ]
-    one = _Model(model, inputs, use_random, runs)
+    one = _Model(model, inputs, runs)
     results = []
     with progress() as report:
         described = inputs.describe(model)
@@ -175,7 +174,6 @@ class _Model:
 
     file: Path
     inputs: Inputs
-    use_random: bool
     runs: int
 
     def run(
@@ -195,7 +193,7 @@ class _Model:
             self.file, options, providers, browser=browser, progress=report, engine=engine
         ) as session:
             args = session.get_inputs()
-            feeds = self.inputs.feeds(args, model, lambda arg: self.use_random, image_size=(64, 64))
+            feeds = self.inputs.feeds(args, model, image_size=(64, 64))
             for name, array in feeds.items():
                 if name not in self.inputs.files:
                     err.print(f"{name}: random {array.dtype} {list(array.shape)}")

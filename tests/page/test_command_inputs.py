@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 import small_models
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
 COMMANDS = ("run", "bench", "profile", "passes", "placement")
 WASM = ("--provider", "wasm")
@@ -87,11 +87,20 @@ def test_commands_that_only_compile(py_ort_command, tmp_path, option):
         assert counts == [3, 1], command
 
 
+#: A product whose operands may not fit each other.
+_PRODUCT = (
+    [helper.make_node("MatMul", ["a", "b"], ["y"])],
+    [small_models.floats("a", ["m", "k"]), small_models.floats("b", ["l", "n"])],
+    [small_models.floats("y", None)],
+)
+
+
 def test_errors_of_random_inputs_say_how_to_give_others(py_ort_command, tmp_path):
+    (tmp_path / "product.onnx").write_bytes(small_models.model(*_PRODUCT))
+    status, _, err = py_ort_command("run", tmp_path / "product.onnx", *WASM, "--shape", "a=2x3", "--shape", "b=2x3")
+    assert status == 1 and "fed were random numbers" in err and "--input a=FILE" in err
     (tmp_path / "gather.onnx").write_bytes(small_models.gather())
     np.save(tmp_path / "index.npy", np.array([9], np.int64))
-    status, _, err = py_ort_command("run", tmp_path / "gather.onnx", *WASM)
-    assert status == 1 and "--random" in err and "--input index=FILE" in err
     status, _, err = py_ort_command(
         "run", tmp_path / "gather.onnx", *WASM, "--input", f"index={tmp_path / 'index.npy'}"
     )

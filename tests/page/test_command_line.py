@@ -135,9 +135,11 @@ def test_numbers_of_threads_are_refused_at_once(command, threads):
     assert "--threads" in done.stderr and "range" in done.stderr
 
 
-def test_a_missing_feed(py_ort_command, model):
-    status, _, err = py_ort_command("run", model, "--provider", "wasm", "--webgpu", "software")
-    assert status == 1 and "InvalidArgument" in err and "'x'" in err
+def test_inputs_without_a_file_are_random(py_ort_command, model):
+    """As in all other commands; --random is accepted as before."""
+    for more in ((), ("--random",)):
+        status, out, err = py_ort_command("run", model, "--provider", "wasm", "--webgpu", "software", *more)
+        assert status == 0 and "x: random float32 [1, 3]" in err and "float32" in out
 
 
 def test_where_it_did_not_run(py_ort_command, model):
