@@ -106,7 +106,8 @@ libraries: build $(STAMPS)/libraries
 numpy1 onnx121: %: build $(STAMPS)/%
 	build/$*/bin/python -m pytest tests/unit $(ARGS)
 
-docs: build $(STAMPS)/docs
+# Without the core, whose build takes far longer: the reference is made of docstrings and commands.
+docs: $(STAMPS)/schema $(STAMPS)/npm $(STAMPS)/docs
 	NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build -q
 	@echo build/docs/index.html
 
@@ -186,8 +187,7 @@ $(STAMPS)/qt: .ci/qt.txt $(STAMPS)/python
 	@$(BIN)/pip install -q --disable-pip-version-check --target build/qt -r .ci/qt.txt
 	@touch $@
 
-# With the project itself: the reference is made of its docstrings and commands.
-$(STAMPS)/docs: .ci/docs.txt pyproject.toml $(STAMPS)/system
+$(STAMPS)/docs: .ci/docs.txt pyproject.toml $(STAMPS)/system $(STAMPS)/schema
 	@echo "py_ort: making build/docs-venv"
 	@"$(PYTHON)" -m venv build/docs-venv
 	@build/docs-venv/bin/pip install -q --disable-pip-version-check -r .ci/docs.txt -e .

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import sync_playwright
@@ -26,23 +28,38 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("page", ["index.html", "how_it_works.html", "reference/python.html"])
-def test_search_from_a_folder(site: Path, page: str) -> None:
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
     with sync_playwright() as playwright:
         flags = BrowserOptions().command_line()
-        browser = playwright.chromium.launch(executable_path=find.binary(), args=flags, chromium_sandbox=True)
-        tab = browser.new_page()
-        fetched: list[str] = []
-        tab.on("request", lambda request: fetched.append(request.url))
-        tab.goto((site / page).as_uri())
-        tab.click(".md-search__input")
-        found = tab.locator(".md-search-result__link")
-        for _ in range(20):  # text typed before the index is loaded is not searched
-            tab.fill(".md-search__input", "")
-            tab.type(".md-search__input", "sandbox")
-            if found.count():
-                break
-            tab.wait_for_timeout(500)
-        assert "security.html" in str(found.first.get_attribute("href"))
-        assert all(url.startswith("file:") for url in fetched), fetched
-        browser.close()
+        yield playwright.chromium.launch(executable_path=find.binary(), args=flags, chromium_sandbox=True)
+
+
+@pytest.mark.parametrize("page", ["index.html", "user_kernels.html", "web.html", "fleets.html"])
+def test_code_has_room(site: Path, browser: Any, page: str) -> None:
+    """No block of code is cut in a window of 1,280 pixels."""
+    tab = browser.new_page(viewport={"width": 1280, "height": 800})
+    tab.goto((site / page).as_uri())
+    blocks = "[...document.querySelectorAll('.md-content pre code')]"
+    assert tab.evaluate(f"{blocks}.length") > 3
+    assert (
+        tab.evaluate(f"{blocks}.filter(code => code.scrollWidth > code.clientWidth).map(code => code.innerText)") == []
+    )
+
+
+@pytest.mark.parametrize("page", ["index.html", "how_it_works.html", "reference/python.html"])
+def test_search_from_a_folder(site: Path, browser: Any, page: str) -> None:
+    tab = browser.new_page()
+    fetched: list[str] = []
+    tab.on("request", lambda request: fetched.append(request.url))
+    tab.goto((site / page).as_uri())
+    tab.click(".md-search__input")
+    found = tab.locator(".md-search-result__link")
+    for _ in range(20):  # text typed before the index is loaded is not searched
+        tab.fill(".md-search__input", "")
+        tab.type(".md-search__input", "sandbox")
+        if found.count():
+            break
+        tab.wait_for_timeout(500)
+    assert "security.html" in str(found.first.get_attribute("href"))
+    assert all(url.startswith("file:") for url in fetched), fetched
