@@ -11,7 +11,7 @@ from native import native_session
 
 from py_ort import BrowserOptions
 from py_ort.bench.decode.decoder import Decoder, read_decoder
-from py_ort.bench.decode.ours import Loop
+from py_ort.bench.decode.ours import Loop, spread
 from py_ort.bench.decode.random_llama import SIZES, Form, write_random_llama
 from py_ort.bench.peer import find_dist
 from py_ort.exceptions import EngineError
@@ -114,3 +114,9 @@ def test_what_is_no_decoder_is_said_to_be_none(py_ort_command, tmp_path):
     assert status == 1 and "past_key_values" in err
     status, _, err = py_ort_command("bench", tmp_path / "add.onnx", "--decode", "--page")
     assert status == 2 and "--page" in err
+
+
+def test_tokens_of_one_message_share_its_time():
+    """Otherwise the median of steps is that of tokens that were there already: 0.0 beside 80 tokens a second."""
+    assert spread([40, 0.01, 0.01, 0.02, 20, 0.01]) == pytest.approx([10.01] * 4 + [10.005] * 2)
+    assert spread([5.0, 6, 5.5]) == [5, 6, 5.5] and spread([]) == []

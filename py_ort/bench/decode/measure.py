@@ -37,7 +37,7 @@ class DecodeRow:
         first_prompt_ms: From the very first prompt to its first token, with pipelines to compile.
         prompt_ms: From a prompt to its first token.
         step_ms: The median of the generated tokens; `p90_ms`: the 90th percentile. Of `generate`, by
-            when tokens arrive in Python.
+            when tokens arrive in Python; those of one message share its time.
         tokens_per_second: Generated tokens, divided by their total time.
         same_words: Number of tokens equal to those of the first engine, before the first that differs.
         error: The reason for no times; "".

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -24,6 +26,18 @@ def _open(decoder: Decoder, provider: str, browser: BrowserOptions, threads: int
     options.create_timeout = options.run_timeout = timeout
     options.intra_op_num_threads = threads
     return InferenceSession(decoder.path, options, with_cpu(provider), browser=browser)
+
+
+#: A gap between tokens of this part of the mean, or less, is none: the tokens came in one message.
+_TOGETHER = 0.1
+
+
+def spread(gaps: Sequence[float]) -> list[float]:
+    """Return the times of tokens by the gaps before each; tokens of one message share its time."""
+    least = _TOGETHER * sum(gaps) / max(len(gaps), 1)
+    starts = [number for number, gap in enumerate(gaps) if not number or gap > least]
+    parts = [gaps[begin:end] for begin, end in pairwise([*starts, len(gaps)])]
+    return [sum(part) / len(part) for part in parts for _ in part]
 
 
 class InThePage:
@@ -54,7 +68,7 @@ class InThePage:
             times.append(time.perf_counter())
             words.append(cast(int, word))
         steps = [float(step) for step in np.diff(times) * 1000]
-        return Written(steps[0], steps[1:], words)
+        return Written(steps[0], spread(steps[1:]), words)
 
     def close(self) -> None:
         """Close the session."""
