@@ -11,7 +11,7 @@ _PACKAGE = Path(__file__).parent.name
 
 
 def notebook_traceback(error: BaseException) -> list[str]:
-    """Return the lines of a traceback that ends where the user's code called py_ort; causes are left out."""
+    """Return the lines of a traceback that ends where the user's code called py_ort; causes are not shown."""
     frames: list[traceback.FrameSummary] = []
     for frame, line in traceback.walk_tb(error.__traceback__):
         package = str(frame.f_globals.get("__name__")).partition(".")[0]

@@ -110,7 +110,7 @@ def test_what_a_function_does_wrong(provider: str, new_session: NewSession) -> N
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), pytest.fail.Exception("mine")], ids=repr)
 def test_a_function_that_ends_the_program(error: BaseException, provider: str, new_session: NewSession) -> None:
-    """Exceptions that nobody catches by the way end the generation as they are."""
+    """Exceptions that are not errors end the generation, too, and arrive unchanged."""
     session = new_session(of_one_distribution(), providers=[provider])
 
     def ends(logits: np.ndarray, tokens: list[int], row: int) -> None:

@@ -57,7 +57,7 @@ export function blameCallers(of: object, names: readonly string[]): void {
   }
 }
 
-/** Throws unless an option is a signal, or left out. */
+/** Throws unless an option is a signal, null or undefined. */
 export function checkSignal(signal: AbortSignal | null | undefined): void {
   if (signal === undefined || signal === null) return;
   try {
@@ -70,7 +70,7 @@ export function checkSignal(signal: AbortSignal | null | undefined): void {
 /**
  * Waits for work. When a signal aborts, it waits no longer: the work may wait for a server that never answers.
  *
- * @param undo what is done with a result that comes too late.
+ * @param undo called with a result that comes too late.
  */
 export function unlessAborted<T>(
   work: Promise<T>,

@@ -1,5 +1,4 @@
-// Sessions as in onnxruntime-web: tensors in and out, on the CPU or the GPU; the model runs in a worker, or in this
-// thread.
+// Sessions as in onnxruntime-web: tensors in and out, on the CPU or the GPU; the model runs in a worker or here.
 import { ErrorCode } from '../schema';
 import { invalid, RuntimeError } from '../errors';
 import { checkRows } from '../generate/generate_options';
