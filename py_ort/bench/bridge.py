@@ -49,7 +49,7 @@ def measure_bridge(
     Args:
         providers: Their names.
         browser: In which browser.
-        runs: Of the small model; a quarter more warm up.
+        runs: Runs of the small model to time, after a quarter as many to warm up.
         large_runs: With 64 MiB.
     """
     rows = []

@@ -78,9 +78,9 @@ class Floor:
     """A lower bound of the time of a run, in milliseconds, and its parts.
 
     Attributes:
-        round_trip_ms: Of one submission to a GPU.
-        launches_ms: Of as many as the plan has.
-        arithmetic_ms: Of products and convolutions.
+        round_trip_ms: Time of one submission to a GPU.
+        launches_ms: Time of as many dispatches as the plan has.
+        arithmetic_ms: Time of the arithmetic of products and convolutions.
         memory_ms: Reading all weights once.
         transfers_ms: Inputs to the device and outputs back.
     """
@@ -142,7 +142,7 @@ class Floors:
         Args:
             session: The session.
             provider: Its name.
-            threads: Of wasm.
+            threads: Threads of wasm.
             browser: Where it ran. Browsers of other machines cannot be measured.
             model: The model that the session has.
             feeds: Feeds of the run.

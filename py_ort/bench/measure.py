@@ -34,7 +34,7 @@ class Row:
     Attributes:
         create_ms: From the model's bytes to a session that can run; the browser was there already.
         first_run_ms: The first run.
-        median_ms: Of the steady runs.
+        median_ms: Median of the steady runs.
         p90_ms: 90th percentile of them.
         nodes: Where the model's nodes ran: "95 webgpu, 2 wasm"; of onnxruntime-web, which does not count them, the
             provider, or "some wasm".
@@ -151,7 +151,7 @@ def measure(
     Args:
         model: An ONNX file.
         provider: Its name.
-        threads: Of wasm, both engines.
+        threads: Threads of wasm, in both engines.
         runs: Steady runs of each engine; three more warm up.
         against: Flavors of onnxruntime-web (see `py_ort.bench.peer.FLAVORS`).
         ours: True to time py_ort, too.

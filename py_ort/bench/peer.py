@@ -19,7 +19,7 @@ class Peer:
     Args:
         flavor: A key of `FLAVORS`.
         browser: The browser of both engines.
-        threads: Of its wasm.
+        threads: Threads of its wasm.
     """
 
     name = PEER

@@ -33,7 +33,7 @@ class Work:
         operations: Multiplications and additions of products and convolutions, in float32's: of 16 bits two count as
             one, of 8 bits four do, and convolutions are by Winograd's transforms where these suit. Other operators,
             bodies of loops and nodes with sizes unknown before a run are not counted.
-        weight_bytes: Of constants, as the file has them.
+        weight_bytes: Bytes of constants in the file.
     """
 
     operations: float

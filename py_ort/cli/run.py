@@ -125,7 +125,7 @@ class Ran:
 
     Attributes:
         asked, provider, engine: As they were asked for.
-        facts: Of the session and its times; see `as_dict`.
+        facts: Facts about the session, and its times; see `as_dict`.
         outputs: Descriptions.
         arrays: The outputs themselves.
         error: The reason for none; "".

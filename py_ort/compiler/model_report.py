@@ -80,7 +80,7 @@ class ModelReport:
         opsets: The versions of operators that it imports, by domain.
         newest_opset: The newest version of ai.onnx that py_ort supports.
         inputs, outputs: As the compiler knows them.
-        open_dimensions: Of inputs, by their names: names, or the numbers of those without one.
+        open_dimensions: Open dimensions of inputs, by the input's name: each dimension's name, or its number.
         open_values: How many values have a size that only a run tells.
         operators: The model's operators; of a model that does not run, as many as are known.
         counts: Nodes by provider, after optimization.

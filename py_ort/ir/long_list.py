@@ -12,7 +12,7 @@ class LongList(ir.Attr):
     """An attribute of type INTS, FLOATS or STRINGS whose value is an array or, of texts, a tuple of few objects.
 
     Args:
-        name: Of the attribute.
+        name: The attribute's name.
         kind: Its type.
         items: Its elements.
     """

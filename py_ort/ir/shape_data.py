@@ -194,7 +194,7 @@ def _broadcast(*parts: list[Element] | None) -> list[tuple[Element, ...]] | None
 
 
 def _quotient(_: str, x: Element, y: Element) -> Element:
-    """Of floats: exact only by powers of two."""
+    """Return the quotient of floats; None unless the divisor is a power of two, which makes it exact."""
     if not (known(x) and isinstance(y, int) and 0 < y <= _FINEST and y.bit_count() == 1):
         return None
     return settled(x * ir.SymbolicDim(sympy.Rational(1, y)))

@@ -83,7 +83,7 @@ def _infer_grouped(node: ir.Node) -> None:
 
 
 def _infer_quantized(node: ir.Node) -> None:
-    """Of the bias' type; the bias is that of queries, keys and values."""
+    """Infer the type from the bias, which has the biases of queries, keys and values in a row."""
     rows, bias = dims(node.inputs[0]), node.inputs[2]
     columns = dims(bias)
     if bias is None or rows is None or len(rows) != 3:

@@ -100,7 +100,7 @@ def matmul_integer16(node: ir.Node, build: Builder) -> Any:
 
 @lowering("CDist", domain=MICROSOFT)
 def distances(node: ir.Node, build: Builder) -> Any:
-    """Of all rows of A from all of B: their squares' sums less twice their products, as native computes it."""
+    """Distances of all rows of A from all rows of B: sums of squares less twice the products, as natively."""
     a, b = node.inputs[:2]
     metric = attribute(node, "metric", "sqeuclidean")
     if metric not in ("sqeuclidean", "euclidean"):

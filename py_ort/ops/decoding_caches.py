@@ -222,7 +222,7 @@ def _quantized(rows: _Rows, build: Builder, scales: tuple[Any, ...], bits: int) 
 
 
 def _unpacked(build: Builder, cache: Any, bits: int, size: int, dtype: ir.DataType) -> Any:
-    """Of 4 bits two are in a byte, the first one in its lower half, with 8 added."""
+    """Numbers of 4 bits: two in a byte, the first one in the lower half, with 8 added."""
     numbers = build.op("Cast", cache, to=int(dtype))
     if bits == 8:
         return numbers

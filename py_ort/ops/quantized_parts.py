@@ -70,7 +70,7 @@ def _between(op_type: str, data: tuple[int, ...], output: int, *plain: int, ende
 
 
 def _in_whole_steps(build: Builder, result: ir.Value, scale: Any) -> Any:
-    """Of a softmax onnxruntime makes a whole number of steps to 1: multiply by what is lost by that."""
+    """Multiply a softmax by floor(1 / scale) * scale: onnxruntime makes 1 a whole number of steps."""
     known = array(scale)
     if known is None:
         whole = build.op("Floor", build.op("Div", _ONE, scale))

@@ -20,10 +20,10 @@ _LOWEST = np.array(-1e12, np.float32)
 
 @lowering("WordConvEmbedding", domain=MICROSOFT)
 def word_embedding(node: ir.Node, build: Builder) -> Any:
-    """Of each filter the most that it finds within the word.
+    """Compute, for each filter, the maximum of its convolution over the word's characters.
 
-    A word has as many characters as there are above 0; none when its first one is not: onnxruntime leaves what it
-    gives for those undefined, here it is 0.
+    A word has as many characters as numbers above 0, but none if the first is 0. For such words onnxruntime's result
+    is undefined, and this one is 0.
     """
     words, weights, bias, table = node.inputs[:4]
     _check(node)

@@ -33,7 +33,7 @@ def render(name: str, title: str, data: Any = None, **context: Any) -> str:
     """Return a page.
 
     Args:
-        name: Of the page: `NAME.html.j2` here, and `report_NAME.js` among the built assets.
+        name: The page's name: `NAME.html.j2` here, and `report_NAME.js` among the built assets.
         title: Its title.
         data: For its script, as JSON.
         context: For its template.
@@ -57,7 +57,7 @@ def render_beside(module: str, name: str, title: str, data: Any = None, **contex
 
     Args:
         module: The script's URL.
-        name: Of the page: `NAME.html.j2` here.
+        name: The page's name: `NAME.html.j2` here.
         title: Its title.
         data: For its script, as JSON.
         context: For its template.

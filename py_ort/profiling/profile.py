@@ -62,7 +62,7 @@ class Profile:
     """A session's profile. Thread-safe.
 
     Attributes:
-        prefix: Of the file's name.
+        prefix: Prefix of the file's name.
         started: `time.perf_counter()` when it began; the trace's times count from here.
         notes: Remarks for readers, e.g. that there are no times of the GPU.
     """

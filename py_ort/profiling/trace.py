@@ -29,7 +29,7 @@ class KernelRow:
         provider: Where it ran.
         calls: How often.
         total_ms: All calls together.
-        share: Of the time of all kernels, 0 to 1.
+        share: Its share of the time of all kernels, 0 to 1.
         nodes: The nodes that it ran for.
     """
 

@@ -94,7 +94,7 @@ def page(trace: Trace, title: str, facts: Mapping[str, Any], runs: int, warm_up:
 
     Args:
         trace: The trace.
-        title: Of the page.
+        title: The page's title.
         facts: Lines at its top, e.g. the browser and the adapter; numbers whose name ends in `_ms` are milliseconds.
         runs: How many runs count; the tables are of these.
         warm_up: Number of runs before those.

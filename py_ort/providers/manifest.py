@@ -137,7 +137,7 @@ class Manifest:
         Args:
             domain: The operator's domain.
             op_type: Its name.
-            dtypes: Of each input; None for those that do not matter (omitted, host or unknown).
+            dtypes: The dtype of each input; None if it does not matter (omitted, host or unknown).
             node: The node, for kernels with further requirements.
         """
         types = self.kernels.get((domain, op_type))

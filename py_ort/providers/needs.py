@@ -12,9 +12,9 @@ class Needs:
     """Flags and preferences with which a browser offers a provider, and advice for browsers that do not.
 
     Attributes:
-        flags: Of Chromium, by the kind of device, "hardware" or "software"; "hardware linux" has additional flags for
-            one system.
-        preferences: Of Firefox: switches that are on unless devices are off.
+        flags: Chromium's flags, by the kind of device, "hardware" or "software"; "hardware linux" has additional flags
+            for one system.
+        preferences: Firefox's preferences that are on unless devices are off.
         hints: Advice if there is no device, by the browser's family; "given": for browsers that py_ort does not
             start; "hardware": if software devices are refused; "": for all others.
         in_page: True if some browsers offer it in the page's own thread only.

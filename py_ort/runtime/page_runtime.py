@@ -336,7 +336,7 @@ class PageRuntime:
         Args:
             session: The session.
             prompts: Tokens of each row, int32.
-            options: Of the page.
+            options: The page's options.
             tokens: Called with each step's, in the loop's thread.
             processor: Changes logits before tokens are chosen.
             timeout: Seconds, or None.

@@ -51,7 +51,7 @@ class Tuning:
 
 @dataclass
 class _Times:
-    """Of one session: products' times in milliseconds, tiles and possible tiles; results; cost of timing a dispatch."""
+    """A session's measurements: products' times (ms), tiles, possible tiles; results; cost of timing a dispatch."""
 
     ms: dict[str, float]
     tiles: dict[str, str]

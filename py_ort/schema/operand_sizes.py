@@ -42,7 +42,7 @@ def check(contract: Contract, inputs: Sequence[Sequence[Size] | None], attribute
     Args:
         contract: The operator's contract.
         inputs: By input, the sizes of its axes; None where it is omitted, or its rank is not known.
-        attributes: Of the node, all that the contract has defaults of.
+        attributes: The node's attributes, at least those that the contract has defaults of.
     """
     return _Check(contract, inputs, attributes).run()
 

@@ -105,7 +105,7 @@ def compiled(text: str) -> Contract:
     """Compile the text of a contract.
 
     Raises:
-        ValueError: Of a clause that is none.
+        ValueError: A clause is malformed.
     """
     compiler = _Compiler()
     for clause in filter(None, (" ".join(part.split()) for part in text.split(";"))):

@@ -106,7 +106,7 @@ class _Wgsl(_Formula):
 
 
 class _Double(_Formula):
-    """Of doubles; parameters are a and b."""
+    """A formula in C++ on doubles; its parameters are named a and b."""
 
     def __init__(self, text: str, parameters: Iterable[str]) -> None:
         super().__init__(text)
@@ -120,7 +120,7 @@ class _Double(_Formula):
 
 
 class _Simd(_Double):
-    """Of vectors of four floats."""
+    """A formula in C++ on vectors of four floats."""
 
     def number(self, value: float) -> str:
         return f"simd::splat({_float(value)})"

@@ -24,7 +24,7 @@ class ScalarFunction:
 
     Attributes:
         name: Its name in programs and attributes: the operator's, except for variants of one operator.
-        formula: Of x and the parameters.
+        formula: An expression of x and the parameters.
         parameters: Two at most, with ONNX's defaults. They are float attributes of the operator, in this order
             numbers of an instruction.
         domains: The domains that have it as an operator.

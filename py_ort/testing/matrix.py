@@ -40,7 +40,7 @@ def run_matrix(
         runs: See `places`.
         progress: Called with where the cases run, how many are done and how many of these failed, and how many there
             are.
-        opened: Of the first of these options, if browsers of a fleet are opening already. It ends with that run.
+        opened: The fleet of the first of these options, if its browsers are opening already. It ends with that run.
 
     Raises:
         InvalidArgument: Two cases have one id.

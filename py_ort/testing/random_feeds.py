@@ -34,10 +34,10 @@ def random_feeds(
         inputs: As `InferenceSession.get_inputs()` gives them.
         shapes: Shapes by input name. For what is open see `RandomSizes`.
         image_size: Height and width of images.
-        seed: Of the generator.
+        seed: Seed of the generator.
         given: Feeds that are not random; the other inputs get sizes that fit.
         dims: Numbers for names of dimensions.
-        values: Of inputs that accept certain numbers only; the first is taken. See `accepted_values`.
+        values: Numbers of inputs that accept certain numbers only; the first is used. See `accepted_values`.
 
     Raises:
         InvalidArgument: An input is not a tensor, or nothing is known of its shape; a shape does not fit.

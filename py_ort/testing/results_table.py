@@ -92,7 +92,7 @@ def page(
 
     Args:
         runs: All of the same cases.
-        title: Of the page.
+        title: The page's title.
         groups: The group of each case; see `Case.group`.
         changes: Since earlier results; None: there were none.
     """

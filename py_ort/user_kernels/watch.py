@@ -25,7 +25,7 @@ class Report:
     """Result of one version of a file.
 
     Attributes:
-        trials: Of each kernel that ran.
+        trials: The trial of each kernel that ran.
         errors: Errors of the file (name ""), or of its kernels by name.
         seconds: Total duration.
     """

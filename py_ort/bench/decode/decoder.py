@@ -37,7 +37,7 @@ class Decoder:
         path: The ONNX file.
         numbers: The dtypes of other inputs than tokens and caches, by name: attention_mask, position_ids, ….
         ids: The dtype of input_ids.
-        dtype: Of caches.
+        dtype: The caches' dtype.
         caches: All of them.
         in_place: True if each cache is written by an operator that can do so in place.
         external: The files of its weights, as the model names them.

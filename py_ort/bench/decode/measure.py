@@ -87,7 +87,7 @@ def measure_decoder(
         provider: Its name.
         past: Tokens of the prompt.
         words: Number of tokens to generate.
-        threads: Of wasm, all engines.
+        threads: Threads of wasm, in all engines.
         against: Flavors of onnxruntime-web (see `py_ort.bench.peer.FLAVORS`).
         ours: True to time py_ort, too.
         browser: The browser.

@@ -47,7 +47,7 @@ class InThePage:
         decoder: The model.
         provider: Its name.
         browser: Where.
-        threads: Of wasm.
+        threads: Threads of wasm.
         timeout: Seconds for the creation or a text.
     """
 
@@ -83,7 +83,7 @@ class Loop:
         provider: Its name.
         in_place: True if caches have the length of the whole text, and are written in place; on webgpu.
         browser: Where.
-        threads: Of wasm.
+        threads: Threads of wasm.
         timeout: Seconds for the creation or a run.
     """
 

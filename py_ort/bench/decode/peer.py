@@ -22,7 +22,7 @@ class PeerLoop:
         decoder: The model.
         flavor: A key of `FLAVORS`.
         browser: Where.
-        threads: Of wasm.
+        threads: Threads of wasm.
         timeout: Seconds for the creation or a text.
     """
 

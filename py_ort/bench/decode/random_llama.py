@@ -51,10 +51,10 @@ class Form:
     """How a decoder is written.
 
     Attributes:
-        bits: Of weights, by MatMulNBits; 0: MatMul of floats.
+        bits: Bits of weights, for MatMulNBits; 0: MatMul of floats.
         block: Weights with one scale.
         zero_points: True if blocks have zero points.
-        accuracy_level: Of MatMulNBits: 0 leaves it to who runs it, 4 lets rows be rounded to 8 bits.
+        accuracy_level: MatMulNBits' attribute: with 0 the runtime decides, with 4 it may round rows to 8 bits.
         dtype: "float32" or "float16", of all else.
         caches: "grouped" (GroupQueryAttention) or "concat".
         packed: True if one product makes queries, keys and values; for "grouped" caches.
@@ -154,7 +154,7 @@ def write_random_llama(path: str | Path, size: Size, form: Form = Form(), seed: 
         path: The ONNX file; its weights go to `path` + ".data".
         size: How large.
         form: How it is written.
-        seed: Of the weights.
+        seed: Seed of the random weights.
 
     Returns:
         `path`.

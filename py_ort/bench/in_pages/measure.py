@@ -95,7 +95,7 @@ def measure_pages(
         model: A `.pyort` file.
         providers: Their names.
         source: The ONNX file for the other engine. Default: that of the same name beside the model.
-        threads: Of wasm, both engines.
+        threads: Threads of wasm, in both engines.
         runs: Steady runs of a visit.
         visits: How often each page is visited, cold and then warm.
         against: True to time onnxruntime-web, too.

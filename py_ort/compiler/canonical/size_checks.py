@@ -24,7 +24,7 @@ def check_sizes(model: ir.Model) -> None:
     """Check the outputs' sizes, operands against their contracts, and constant indices.
 
     Raises:
-        InvalidGraph: Of the node that cannot run.
+        InvalidGraph: A node cannot run.
     """
     # A model that declares larger inputs than there can be is never run, so it may be loaded, as in onnxruntime.
     fed = (d for value in model.graph.inputs for d in dims(value) or () if isinstance(d, int))

@@ -20,10 +20,10 @@ TRANSPARENT = frozenset(
     {"elementwise", "concat", "axis", "axis_input", "slice", "pad", "vector", "resize"}
     | {"quantized", "quantized_concat", "quantized_pool", "table"}
 )
-"""Of operators whose inputs may have any permutation that their output has."""
+"""Layout rules of operators whose inputs may have any permutation that their output has."""
 
 JOINING = frozenset({"elementwise", "concat", "quantized_concat"})
-"""Of these, operators whose form depends on more than the first input."""
+"""The rules of `TRANSPARENT` by which the form depends on more than the first input."""
 
 Supports = Callable[[ir.Node], bool]
 """A predicate: does the provider that will run this node have the NHWC form of it?"""

@@ -26,7 +26,7 @@ def check_attributes(node: ir.Node, *, in_function: bool = False) -> None:
     """Check a node's attributes, some of which ONNX's inference would run into.
 
     Args:
-        node: Of a model as it was read.
+        node: A node of a model as it was read.
         in_function: True if the node is in a function, whose attributes its own may refer to.
 
     Raises:

@@ -52,7 +52,7 @@ class _Reading:
     Attributes:
         node: The node.
         graph: Where it stands.
-        keys: Of its columns; None: all that come.
+        keys: The keys of its columns; None: all keys of the feed.
         to: The dtype that it casts to, as a number, or None.
     """
 

@@ -19,7 +19,7 @@ class ModelMetadata:
         domain: Its namespace, as a reversed domain name.
         description: The model's description.
         graph_description: Its graph's description.
-        version: Of the model; 2**63 - 1 where it has none, as in onnxruntime.
+        version: The model's version; 2**63 - 1 if it has none, as in onnxruntime.
         custom_metadata_map: Whatever else the model says, by keys of its author.
     """
 

@@ -100,7 +100,7 @@ class Header:
     """The header of a file.
 
     Attributes:
-        version: Of the format.
+        version: The format's version.
         plan_version: `PlanVersion` of its plans.
         producer: Who wrote it: "py_ort" and a version.
         name: The model's.

@@ -30,7 +30,7 @@ class Target:
 
     Attributes:
         providers: Canonical names, best first.
-        shapes: Of the inputs; {}: all that the model accepts.
+        shapes: The inputs' shapes; {}: any that the model accepts.
     """
 
     providers: tuple[str, ...]

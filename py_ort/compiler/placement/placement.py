@@ -50,7 +50,7 @@ def place(model: ir.Model, target: Target, options: CompileOptions) -> dict[ir.N
     Args:
         model: The optimized model.
         target: The providers and their kernels.
-        options: Of these `force_cpu_node_names` (they go to the CPU whatever there is), `wide_integers`, and
+        options: The fields `force_cpu_node_names` (nodes to place on the CPU in any case), `wide_integers`, and
             `disable_cpu_fallback`: what the first provider can run stays there, even where the CPU would be quicker.
 
     Raises:

@@ -19,8 +19,8 @@ class NodeArg:
         type: In ONNX's words: "tensor(float)", "seq(tensor(int64))", …
         dims: A number, a name or None for each dimension (of an optional tensor, too); None when the rank is not known,
             [] for what is not a tensor.
-        keys: Of maps: the key of each column of the tensor that stands for them in the page; see `load.maps.MapForm`.
-        index_limit: Of indices on a device, the size of the axis that they index; None: runs do not check them.
+        keys: For maps, which are tensors in the page: the key of each column; see `load.maps.MapForm`.
+        index_limit: For indices on a device, the size of the axis that they index; None: runs do not check them.
     """
 
     name: str

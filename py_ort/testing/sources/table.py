@@ -141,7 +141,7 @@ def model_case(
         id: The case's; default: the file's stem.
         inputs: By name; the others are random numbers.
         outputs: Expected outputs by name, others are ignored; default: all outputs of native onnxruntime.
-        shapes: Of random inputs, by name.
+        shapes: Shapes of random inputs, by name.
         dims: Numbers for dimensions that have a name.
         tolerance: How near outputs must be.
 

@@ -48,13 +48,13 @@ class TensorType(Table):
 
 
 class SequenceType(Table):
-    """Of elements of a type."""
+    """The type of a sequence, with the elements' type."""
 
     element = table(0, lambda: Type)
 
 
 class MapType(Table):
-    """From keys of a dtype to values of a type."""
+    """The type of a map, with the keys' dtype and the values' type."""
 
     key = integer(0, "int32")
     value = table(1, lambda: Type)

@@ -47,7 +47,7 @@ class Triangle:
 
 
 def added_mask(value: ir.Value | None) -> tuple[Any, float] | None:
-    """Of a mask that is added to scores: its offset, and the number that masks."""
+    """Return the offset of a causal mask that is added to scores, and the number that masks; else None."""
     value = _core(value)
     contents = array(value)
     if contents is not None:
@@ -73,7 +73,7 @@ def added_mask(value: ir.Value | None) -> tuple[Any, float] | None:
 
 
 def truths(value: ir.Value | None, depth: int = _DEPTH) -> Triangle | None:
-    """Of a tensor of truths, or of zeros and ones: the triangle."""
+    """Return the triangle of a boolean tensor, or of zeros and ones; None if it has none."""
     value = _core(value)
     if array(value) is not None:
         return _of_truths(array(value))

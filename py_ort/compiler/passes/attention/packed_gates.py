@@ -107,7 +107,7 @@ def _activated(value: ir.Value | None, reader: ir.Node) -> tuple[ir.Node, str, l
 
 
 def _swish(node: ir.Node) -> tuple[ir.Node, ir.Value] | None:
-    """Of x * sigmoid(x): the Sigmoid, and x."""
+    """Return the Sigmoid and x of x * sigmoid(x)."""
     if node.domain != "" or node.op_type != "Mul":
         return None
     for at in (0, 1):

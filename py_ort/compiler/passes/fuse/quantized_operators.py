@@ -42,7 +42,7 @@ class QuantizedOperators(Pass):
 
 
 def _multiplications(node: ir.Node) -> float:
-    """Of integers, in a batch of one where it may be of any size."""
+    """Return the number of multiplications of integers; a batch of open size counts as one."""
     places = operator(node.domain, node.op_type).integer_weights
     if places is None:
         return 0

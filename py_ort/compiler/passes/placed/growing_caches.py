@@ -375,7 +375,7 @@ def _counted(facts: _Facts, node: ir.Node) -> _Fact | None:
 
 @_rule("Trilu")
 def _triangle(facts: _Facts, node: ir.Node) -> _Fact | None:
-    """Of one row."""
+    """A Trilu of one row."""
     fact, shape = facts.of(node.inputs[0]), dims(node.inputs[0]) or ()
     diagonal = facts.of(node.inputs[1]) if len(node.inputs) > 1 else _STILL
     if fact is None or fact.varies or fact.axis != -1 or diagonal is None or not diagonal.still:
@@ -385,7 +385,7 @@ def _triangle(facts: _Facts, node: ir.Node) -> _Fact | None:
 
 @_rule("Gather")
 def _looked_up(facts: _Facts, node: ir.Node) -> _Fact | None:
-    """Of a table that is the same in all steps, for each column."""
+    """A Gather, for each column, from a table that is the same in all steps."""
     places = facts.of(node.inputs[1])
     if not facts.same(node.inputs[0]) or places is None or places.axis is None or places.varies:
         return None
