@@ -49,7 +49,8 @@ class Provider:
         asked: True if placement asks its device about each node: browsers support different calls of a kernel.
         empty_tensors: True if it supports tensors without elements.
         elements: The stored type of each element type on its device, types as in manifests; empty for the CPU.
-        device_names: Names of its device: first that of `OrtValue.device_name`, then other accepted names.
+        device_names: Names of its device: first that of `OrtValue.device_name`, then other accepted names. A name of
+            several providers' devices means that of a session, and without a session the best provider's.
         user_kernels: True if users' own kernels run on it.
         tiles: True if its products use a table of tiles measured on the device.
         needs: Requirements on a browser to offer it.

@@ -225,7 +225,7 @@ class InferenceSession(NativeSessionNames):
         Args:
             shape: Dimensions, in elements.
             element_type: A numpy dtype, or ONNX's number of an element type.
-            device_type: The name of a device; see `OrtDevice`.
+            device_type: The name of a device, see `OrtDevice`; "gpu" is the session's own.
             device_id: A device of this session's page; 0: the session's own.
             vendor_id: Must be omitted: a browser's devices have none.
 
@@ -235,9 +235,11 @@ class InferenceSession(NativeSessionNames):
             NoAdapter: WebGPU has no adapter there.
             NotImplemented: It is a device of native onnxruntime ("cuda").
         """
-        runtime = self._offering("create_ortvalue_from_shape_and_type()").ready().runtime
-        own = runtime.number_of(PROVIDER_OF[device_kind(device_type)])
-        return make_value(shape, element_type, device_type, device_id or own, vendor_id, runtime.lease)
+        engine = self._offering("create_ortvalue_from_shape_and_type()")
+        runtime, own = engine.ready().runtime, engine.page_device
+        kind = device_kind(device_type, own and own.provider)
+        number = device_id or runtime.number_of(PROVIDER_OF[kind])
+        return make_value(shape, element_type, kind, number, vendor_id, runtime.lease)
 
     def release_captured_graph(self, graph_annotation_id: int = 0) -> None:
         """Release the captures of runs with this "gpu_graph_id"; with 0 also captures of runs without an id.

@@ -33,7 +33,7 @@ from py_ort.runtime.session_model import Origin
 from py_ort.runtime.slow_steps import SlowSteps
 from py_ort.runtime.values.feeds import check_mapping
 from py_ort.runtime.values.ort_device import HEAP
-from py_ort.runtime.values.output_location import OnGpu, OutputLocation, check_forms, impossible, preferred
+from py_ort.runtime.values.output_location import OnGpu, OutputLocation, check_forms, impossible, preferred, resolved
 
 if TYPE_CHECKING:
     from py_ort.browser.page import Page
@@ -101,7 +101,7 @@ class PageEngine:
 
     def _output_location(self, opened: Opened) -> OutputLocation:
         """Return where outputs stay: on the CPU if no node of this model runs on a device here."""
-        location = self.options.preferred_output_location
+        location = resolved(self.options.preferred_output_location, opened.session.device)
         preferred(location, opened.outputs, [])  # raises if it names an unknown output
         if why := impossible(location, opened.session.device):
             self.log.warning("preferred_output_location: %s, so outputs stay on the CPU", why)

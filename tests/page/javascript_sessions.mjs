@@ -41,7 +41,16 @@ export const cases = {
     const session = await create('webgl', { executionProviders: ['webgl'] });
     equal(session.executionProviders, ['webgl', 'wasm']);
     for (let run = 0; run < 2; run++) equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
-    await session.release();
+    const gpu = await create('add', { executionProviders: ['webgpu'], preferredOutputLocation: 'gpu-buffer' });
+    const { y } = await gpu.run({ x, scale });
+    equal(y.location, 'gpu-buffer');
+    equal((await session.run({ x: y, scale })).y.data, [21, 42, 63]);
+    for (const [preferredOutputLocation, words] of [
+      ['gpu-buffer', 'provider "webgl" has no tensors that pages hold: leave out preferredOutputLocation'],
+      ['texture', 'preferredOutputLocation is one of'],
+    ])
+      await fails(() => create('webgl', { executionProviders: ['webgl'], preferredOutputLocation }), words);
+    for (const each of [session, gpu]) await each.release();
   },
 
   'a WebGL context that is lost': async () => {

@@ -145,6 +145,35 @@ def test_values_stay_there(on_webgl) -> None:
     assert_allclose(binding.get_outputs()[0].numpy(), wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["gpu", "texture", "webgl"])
+def test_names_of_the_device(name: str) -> None:
+    """`gpu` is the device of the session, whichever that is."""
+    options, x, scale = py_ort.SessionOptions(), np.ones((1, 3), np.float32), np.ones(3, np.float32)
+    options.preferred_output_location = name
+    for provider in ("webgl", "webgpu") if name == "gpu" else ("webgl",):
+        with py_ort.InferenceSession(small_models.add(), options, providers=[provider], browser=BROWSER) as session:
+            value = session.create_ortvalue_from_shape_and_type([1, 3], np.float32, name)
+            value.update_inplace(x)
+            (left,) = session.run(None, {"x": value, "scale": scale})
+            binding = session.io_binding()
+            binding.bind_ortvalue_input("x", left)
+            binding.bind_cpu_input("scale", scale)
+            binding.bind_output("y", name)
+            session.run_with_iobinding(binding)
+            (bound,) = binding.get_outputs()
+            assert {each.device_name() for each in (value, left, bound)} == {provider}
+            assert bound.numpy().tolist() == [[3, 3, 3]]
+
+
+def test_a_value_of_another_device(on_webgl) -> None:
+    """It is copied if it is fed; as a place for outputs it is refused."""
+    session = on_webgl(small_models.add())
+    value = py_ort.OrtValue.ortvalue_from_numpy(np.ones((1, 3), np.float32), "webgpu")
+    assert session.run(None, {"x": value, "scale": np.ones(3, np.float32)})[0].tolist() == [[2, 2, 2]]
+    with pytest.raises(InvalidArgument, match="on device 0 of webgl: nothing of device 0 of webgpu"):
+        session.io_binding().bind_output("y", "webgpu")
+
+
 @pytest.mark.parametrize("number", [-1, 2**32])
 def test_numbers_of_devices_that_cannot_be(on_webgl, number: int) -> None:
     session = on_webgl(small_models.add())

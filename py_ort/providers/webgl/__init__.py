@@ -33,7 +33,7 @@ PROVIDER = Provider(
         "uint64": "uint32",
         "bool": "uint32",
     },
-    device_names=("webgl", "texture"),
+    device_names=("webgl", "texture", "gpu"),
     needs=Needs(
         flags={"software": (_SOFTWARE,), "hardware": ("--ignore-gpu-blocklist",)},
         hints={

@@ -10,6 +10,7 @@ import numpy as np
 
 from py_ort.boundary import public
 from py_ort.exceptions import InvalidArgument, WrongType
+from py_ort.providers import PROVIDERS
 from py_ort.runtime.values.native_binding import BINDING
 from py_ort.runtime.values.native_names import with_names
 from py_ort.runtime.values.ort_device import DEVICES, PROVIDER_OF, device_kind
@@ -87,7 +88,7 @@ class IOBinding:
 
         Args:
             name: The input.
-            device_type: The name of a device; see `OrtDevice`.
+            device_type: The name of a device, see `OrtDevice`; "gpu" is the session's own.
             device_id: The GPU device that the session runs on; 0: whichever that is.
             element_type: A numpy dtype, or ONNX's number of an element type; strings have no address.
             shape: Dimensions, in elements; these are contiguous, in C order.
@@ -124,7 +125,7 @@ class IOBinding:
 
         Args:
             name: The output.
-            device_type: The name of a device; see `OrtDevice`.
+            device_type: The name of a device, see `OrtDevice`; "gpu" is the session's own.
             device_id: The GPU device that the session runs on; 0: whichever that is.
             element_type: With `buffer_ptr`: a numpy dtype, or ONNX's number of an element type. Else not read.
             shape: With `buffer_ptr`: dimensions, in elements; these are contiguous, in C order. Else not read.
@@ -139,7 +140,7 @@ class IOBinding:
         """
         self._check_device(device_type, device_id)
         if buffer_ptr is None:
-            self._outputs[name] = device_kind(device_type)
+            self._outputs[name] = self._kind(device_type)
             return
         if element_type is None or shape is None:
             raise InvalidArgument(f"bind_output of {name!r} to an address takes its element_type and shape too")
@@ -207,14 +208,19 @@ class IOBinding:
         self._results = results
 
     def _check_device(self, device_type: str, device_id: int) -> None:
-        kind, own = device_kind(device_type), self._engine.page_device
+        kind, own = self._kind(device_type), self._engine.page_device
         if kind not in DEVICES:
             return
         if own is not None and (PROVIDER_OF[kind] != own.provider or device_id not in (0, own.number)):
             raise InvalidArgument(
                 f"this session is on device {own.number} of {own.provider}: nothing of device {device_id} of "
-                f"{PROVIDER_OF[kind]} can be bound"
+                f"{PROVIDER_OF[kind]} can be bound; name {PROVIDERS[own.provider].device_name!r}, or no device"
             )
+
+    def _kind(self, device_type: str) -> str:
+        """Return the first name of a device; "gpu" is the session's own."""
+        own = self._engine.page_device
+        return device_kind(device_type, own and own.provider)
 
     def _bind_input(self, name: str, value: OrtValue) -> None:
         self._engine.check_input_name(name)
@@ -226,7 +232,7 @@ class IOBinding:
         from py_ort.wire.tensors import dtype_of
 
         dtype = element_dtype(element_type)
-        if device_kind(device_type) in DEVICES:
+        if self._kind(device_type) in DEVICES:
             return OrtValue(self._engine.tensor_at(address, dtype_of(np.empty(0, dtype)), shape))
         if dtype_of(np.empty(0, dtype)) == DType.string_:
             raise InvalidArgument("Only binding non-string Tensors is supported: strings have no address")

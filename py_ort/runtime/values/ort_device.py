@@ -6,7 +6,8 @@ from py_ort.boundary import public
 from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.providers import AVAILABLE, CPU, FIRST_DEVICE, PROVIDERS
 
-_NAMES = {name: each.device_name for each in PROVIDERS.values() for name in each.device_names}
+#: By name, the best provider's device.
+_NAMES = {name: each.device_name for each in reversed(PROVIDERS.values()) for name in each.device_names}
 #: The provider of each device.
 PROVIDER_OF = {PROVIDERS[name].device_name: name for name in AVAILABLE}
 #: Device of the core's heap; each other device belongs to a provider.
@@ -18,7 +19,7 @@ DEVICE = PROVIDERS[FIRST_DEVICE].device_name
 #: onnxruntime's numbers of the kinds of devices.
 CPU_TYPE, GPU, FPGA, NPU, DML = range(5)
 _NUMBERS = {name: (CPU_TYPE if name == HEAP else GPU, 0) for name in _NAMES.values()}
-_KNOWN = " and ".join(map(repr, dict.fromkeys((HEAP, *_NAMES.values()))))
+_KNOWN = " and ".join(map(repr, dict.fromkeys((HEAP, *(each.device_name for each in PROVIDERS.values())))))
 #: Devices of native onnxruntime, with PCI's number of the vendor; they have names here, but no tensors.
 _NATIVE = {"cuda": (GPU, 0x10DE), "dml": (GPU, 0x1414), "npu": (NPU, 0), "cann": (NPU, 0x19E5)}
 
@@ -28,7 +29,8 @@ class OrtDevice:
     """A device for tensors: the CPU, or a provider's device; or the description of a native device ("cuda").
 
     Args:
-        name: "cpu", "webgpu", or a synonym ("gpu", "webgpu-buffer"); or native: "cuda", "dml", "npu", "cann".
+        name: "cpu", "webgpu", "webgl", "webnn", or a synonym ("gpu", "webgpu-buffer"); or native: "cuda", "dml", "npu",
+            "cann".
         device_id: Number of the device among devices of its kind.
         vendor_id: PCI's number of the vendor; -1: the vendor that the name implies; a browser's devices have none.
 
@@ -89,8 +91,12 @@ class OrtDevice:
         return f"OrtDevice({self.name!r}, {self._id})"
 
 
-def device_kind(device: str | OrtDevice) -> str:
+def device_kind(device: str | OrtDevice, own: str | None = None) -> str:
     """Return the first name of a device, for the device or any of its names.
+
+    Args:
+        device: The device; "gpu" is the name of several providers' devices.
+        own: The provider of a session, whose device such a name means.
 
     Raises:
         InvalidArgument: There is no such device.
@@ -101,4 +107,6 @@ def device_kind(device: str | OrtDevice) -> str:
         raise NotImplemented(f"{name!r} is a device of native onnxruntime: a browser's are {_KNOWN}")
     if name not in _NAMES:
         raise InvalidArgument(f"devices are {_KNOWN}, not {name!r}")
+    if own is not None and name in PROVIDERS[own].device_names:
+        return PROVIDERS[own].device_name
     return _NAMES[name]

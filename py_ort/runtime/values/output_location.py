@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from py_ort.exceptions import InvalidArgument
 from py_ort.runtime.values.ort_device import DEVICES, PROVIDER_OF, device_kind
@@ -23,17 +23,26 @@ OnGpu: TypeAlias = "Mapping[str, DeviceTensor | None]"
 
 
 def check_location(value: Any) -> OutputLocation:
-    """Return a location with each device by its first name.
+    """Return a location of names in lower case.
 
     Raises:
         InvalidArgument: There is no such device.
         TypeError: The value is neither a string nor a mapping of strings.
     """
     if isinstance(value, str):
-        return device_kind(value)
+        device_kind(value)
+        return value.lower()
     if isinstance(value, Mapping) and all(isinstance(item, str) for pair in value.items() for item in pair):
-        return {name: device_kind(place) for name, place in value.items()}
+        return {name: cast(str, check_location(place)) for name, place in value.items()}
     raise TypeError(f"preferred_output_location is a place, or places by the names of outputs; not {value!r}")
+
+
+def resolved(location: OutputLocation, own: Device | None) -> OutputLocation:
+    """Return a location with the first name of each device; "gpu" is the session's own."""
+    provider = None if own is None else own.provider
+    if isinstance(location, str):
+        return device_kind(location, provider)
+    return {name: device_kind(place, provider) for name, place in location.items()}
 
 
 def preferred(location: OutputLocation, outputs: Sequence[NodeArg], wanted: Sequence[str]) -> OnGpu:

@@ -25,7 +25,7 @@ export function checkLocations({ description, keeper }: Engine, locations: Locat
     if (location === 'cpu') continue;
     if (!keeper) {
       const [first] = description.providers;
-      if (hasDevice(first)) capability(keeper, first, 'tensors that pages hold');
+      if (hasDevice(first)) capability(keeper, first, 'tensors that pages hold: leave out preferredOutputLocation');
       throw invalid('preferredOutputLocation: no node of this model runs on a GPU');
     }
     if (location !== keeper.location)

@@ -77,7 +77,7 @@ export class Loans {
     if (kept && kept.keeper.thread !== thread)
       throw invalid(`${what} is on a device of another thread (env.wasm.proxy): await getData()`);
     if (!kept && !(keeper?.lend && keeper.location === tensor.location)) {
-      const takes = keeper ? `takes none but a ${keeper.location}` : 'is on no device';
+      const takes = keeper ? `takes none but a ${keeper.location}` : 'takes tensors on the CPU only';
       throw invalid(`${what} is a ${tensor.location} of your own, and this session ${takes}`);
     }
     const loan = kept
