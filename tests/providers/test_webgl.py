@@ -19,7 +19,7 @@ from shared_browser import BROWSER
 
 import py_ort
 from py_ort import BrowserOptions
-from py_ort.exceptions import DeviceLost, InvalidArgument
+from py_ort.exceptions import DeviceLost, InvalidArgument, NotImplemented
 from py_ort.runtime.available import of_browser
 from py_ort.runtime.jsep import JsepBackend
 
@@ -119,6 +119,16 @@ def test_what_is_no_number_stays(on_webgl) -> None:
     proto = model([helper.make_node("Max", ["x", "z"], ["y"])], {"x": (FLOAT, ["n"]), "z": (FLOAT, ["n"])}, ["y"], {})
     x = np.array([np.nan, np.inf, -np.inf, -0.0, 3e38], np.float32)
     assert_array_equal(on_webgl(proto).run(None, {"x": x, "z": x})[0], x)
+
+
+def test_a_tensor_beyond_the_largest_texture(on_webgl) -> None:
+    """2 GiB, of which no byte is allocated."""
+    node = helper.make_node("Expand", ["x", "shape"], ["y"], name="wide")
+    proto = model([node], {"x": (FLOAT, [1]), "shape": (TensorProto.INT64, [1])}, ["y"], {})
+    words = r"Expand: a tensor of shape \[536870912\] is beyond this device's limit of \d+ bytes .* on wasm"
+    with pytest.raises(NotImplemented, match=words) as caught:
+        on_webgl(proto).run(None, {"x": floats(1), "shape": np.array([2**29])})
+    assert (caught.value.node, caught.value.provider) == ("wide", "webgl")
 
 
 def test_many_tensors_are_joined(on_webgl) -> None:

@@ -1,6 +1,6 @@
 // A WebGL 2 context as a device.
 import { ElementForms } from '../../contract/elements';
-import type { DeviceTraits } from '../../contract/kernel';
+import { type DeviceTraits, KernelError } from '../../contract/kernel';
 import { BufferTable } from '../../device/buffers';
 import type { Counters } from '../../device/counters';
 import type { MemoryCache, Placement } from '../../device/memory';
@@ -77,6 +77,11 @@ export class GlDevice implements OpenDevice {
     const noMemory = messages.some((message) => message.includes('OUT_OF_MEMORY'));
     const code = noMemory ? ErrorCode.out_of_memory : ErrorCode.runtime_exception;
     return new RuntimeError(code, messages.join('; '), { provider: NAME });
+  }
+
+  /** The CPU may then run the node. */
+  tooLarge(message: string): Error {
+    return new KernelError(`${message} (MAX_TEXTURE_SIZE); place the node on wasm`, true);
   }
 
   read(id: number, bytes: number): Promise<Uint8Array> {

@@ -7,7 +7,7 @@ import type { Command, DispatchCommand } from '../../device/commands';
 import type { Placement } from '../../device/memory';
 import type { RunErrors, SessionMemory, Submission } from '../../device/provider';
 import { DeviceSession } from '../../device/session';
-import { resolveKernel } from '../webgpu/resolve';
+import { checkedBytes, resolveKernel } from '../webgpu/resolve';
 import type { GlDevice } from './device';
 import { perTexel } from './glsl/fragment';
 import { blockAt } from './memory';
@@ -44,6 +44,8 @@ export class GlSession extends DeviceSession {
     wants: readonly boolean[],
     host: Host,
   ): Resolved {
+    for (const { tensor } of inputs.filter((input) => input !== undefined))
+      if (tensor.location === 'gpu') checkedBytes(kernel.op, tensor, this.provider);
     const resolved = resolveKernel(kernel, attributes, inputs, wants, host, this.provider);
     const commands = resolved.commands.map((command) => asDraw(command as GlCommand, kernel.op));
     return { ...resolved, commands };

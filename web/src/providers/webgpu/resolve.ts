@@ -38,6 +38,18 @@ export interface ShaderDevice {
     readonly device: { readonly limits: { readonly maxBufferSize: number } };
   };
   readonly pipelines: { get(request: ShaderRequest): Program };
+  /** The error for a tensor beyond the limit of a buffer; default: out_of_memory. */
+  tooLarge?(message: string): Error;
+}
+
+/** Returns the bytes of a tensor. Throws if a buffer cannot have so many. */
+export function checkedBytes(op: string, tensor: Tensor, device: ShaderDevice): number {
+  const { bytes } = regionOf(tensor);
+  const { maxBufferSize } = device.gpu.device.limits;
+  if (bytes <= maxBufferSize && tensor.dims.every((dim) => dim <= LARGEST_SIZE)) return bytes;
+  const limit = `this device's limit of ${maxBufferSize} bytes for a tensor`;
+  const message = `${op}: a tensor of shape [${tensor.dims}] is beyond ${limit}`;
+  throw device.tooLarge?.(message) ?? new RuntimeError(ErrorCode.out_of_memory, message);
 }
 
 /** Resolves `kernel` on `inputs`; `wants[i]`: true if a node reads output i. */
@@ -186,14 +198,8 @@ class CallContext implements Context {
 
   private newTensor(dtype: DType, dims: readonly number[], allocate: (bytes: number) => number): Tensor {
     if (!hasGpuForm(dtype)) throw new KernelError(`${typeName(dtype)} has no form on the GPU`, true);
-    const { device, elements } = this.run.provider.gpu;
-    const tensor = makeTensor(elements, 0, dtype, dims, 'gpu');
-    const { bytes } = regionOf(tensor);
-    if (bytes > device.limits.maxBufferSize || dims.some((dim) => dim > LARGEST_SIZE)) {
-      const what = `${this.op}: a tensor of shape [${dims}]`;
-      const limit = `this adapter's limit of ${device.limits.maxBufferSize} bytes for a buffer`;
-      throw new RuntimeError(ErrorCode.out_of_memory, `${what} is beyond ${limit}`);
-    }
+    const tensor = makeTensor(this.run.provider.gpu.elements, 0, dtype, dims, 'gpu');
+    const bytes = checkedBytes(this.op, tensor, this.run.provider);
     return this.look({ ...tensor, id: allocate(bytes) });
   }
 
