@@ -41,6 +41,8 @@ export const cases = {
     const session = await create('webgl', { executionProviders: ['webgl'] });
     equal(session.executionProviders, ['webgl', 'wasm']);
     for (let run = 0; run < 2; run++) equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
+    const other = { executionProviders: [{ name: 'webgl', powerPreference: 'low-power' }] };
+    await fails(() => create('webgl', other), 'device 0 was opened without powerPreference');
     const gpu = await create('add', { executionProviders: ['webgpu'], preferredOutputLocation: 'gpu-buffer' });
     const { y } = await gpu.run({ x, scale });
     equal(y.location, 'gpu-buffer');
@@ -114,7 +116,7 @@ export const cases = {
       fails(() => create('add', { executionProviders: [{ name: 'webgpu', ...options }] }), words);
     await failing({ bufferMode: 'x' }, 'no option "bufferMode"; it has deviceId, preferredLayout');
     await failing({ storageBufferCacheMode: 'big' }, 'one of disabled, lazyRelease, simple, bucket');
-    for (const deviceId of [-1, 1.5, 1e9, 2 ** 32, 1e30])
+    for (const deviceId of [-1, 1.5, 1e9, 2 ** 32])
       await failing({ deviceId }, `a whole number from 0 to 999999999, not "${deviceId}"`);
     await fails(
       () => create('add', { executionProvider: ['wasm'] }),
@@ -167,7 +169,12 @@ export const cases = {
       const onWebgl = await create('webgl', { executionProviders: [webgl] });
       await onWebgl.release();
       equal(said.slice(2), ['py_ort: session: without effect here: webgl.contextId, webgl.pack']);
+      env.webgl.async = true;
+      const flagged = await create('webgl', { executionProviders: ['webgl'] });
+      await flagged.release();
+      equal(said.slice(3), ['py_ort: session: without effect here: env.webgl.async']);
     } finally {
+      delete env.webgl.async;
       said.stop();
     }
   },
