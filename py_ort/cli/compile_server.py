@@ -135,7 +135,7 @@ def compile_server(
         origins,
         sources,
         private_sources,
-        ExportOptions(providers or DEFAULT, kernels=kernels),
+        ExportOptions(providers or DEFAULT, kernels=kernels, alone=True),
         Limits(memory << 20, seconds),
         largest=max_size << 20,
         jobs=jobs or os.cpu_count() or 1,

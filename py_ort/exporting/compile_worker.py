@@ -79,6 +79,7 @@ def main() -> None:
                 options.for_session(),
                 options.part_size,
                 progress=report,
+                alone=options.alone,
             )
         except (PyOrtError, OSError) as e:
             tell(error=type(e).__name__ if isinstance(e, PyOrtError) else "OSError", text=_shortened(str(e)))

@@ -126,8 +126,13 @@ def export_model(
     options: SessionOptions,
     part_size: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
+    alone: bool = False,
 ) -> Exported:
-    """Export a model like `export`, which explains the arguments; also return the files of external data."""
+    """Export a model like `export`, which explains the arguments; also return the files of external data.
+
+    Args:
+        alone: True if the model may have no external data.
+    """
     from py_ort.compiler import compile_model
     from py_ort.compiler.load import load_model
     from py_ort.compiler.load.model_files import DATA_FOLDER_ENTRY
@@ -138,6 +143,7 @@ def export_model(
     report = progress or (lambda stage, done, total: None)
     each = targets(providers, shapes)
     origin = Origin(model, options.config_entries.get(DATA_FOLDER_ENTRY, ""))
+    folder = replace(origin.folder, closed=True) if alone and origin.folder else origin.folder
     digest = ""
     with contextlib.suppress(OSError, ValueError):  # the error occurs when the model is read
         digest = origin.digest(None)
@@ -145,7 +151,7 @@ def export_model(
     external: Mapping[str, FileStamp] = {}
     for i, target in enumerate(each):
         report(f"compiling for {target}", i, len(each))
-        loaded = load_model(origin.source, folder=origin.folder)  # compiling changes the model
+        loaded = load_model(origin.source, folder=folder)  # compiling changes the model
         external = loaded.external
         origin.settle(None, external)
         if digest:

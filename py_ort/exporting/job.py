@@ -26,6 +26,7 @@ class ExportOptions:
         shapes: Shapes of inputs, with a further plan for each.
         part_size: The largest size of a file in bytes.
         kernels: Files of user kernels that models need.
+        alone: True if models may have no external data.
     """
 
     providers: Sequence[str] = DEFAULT
@@ -33,6 +34,7 @@ class ExportOptions:
     shapes: Sequence[Mapping[str, Sequence[int]]] = ()
     part_size: int | None = None
     kernels: Sequence[str] = ()
+    alone: bool = False
 
     def for_session(self) -> SessionOptions:
         """Return the options of a session that the exported model replaces."""

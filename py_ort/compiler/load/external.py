@@ -18,7 +18,7 @@ import onnx
 import onnx_ir as ir
 
 from py_ort.compiler.load.digest import FileStamp
-from py_ort.compiler.load.model_files import DATA_FOLDER_ENTRY, DataFolder, OutsideFolder, contents_of, shown
+from py_ort.compiler.load.model_files import DATA_FOLDER_ENTRY, DataFolder, NoData, OutsideFolder, contents_of, shown
 from py_ort.compiler.load.protobuf import is_repeated
 from py_ort.exceptions import InvalidGraph, NoSuchFile, NotImplemented
 from py_ort.ir.external_tensor import ExternalTensor
@@ -144,6 +144,11 @@ class ExternalData:
             with self.folder.open(location) as file:
                 self.files[location] = FileStamp.of(file)
                 self._contents[location] = contents_of(file, f"the external data {shown(location)}", InvalidGraph)
+        except NoData as e:
+            raise NoSuchFile(
+                f"{what}, and only models without external data are compiled here: save the model as one file, with "
+                "onnx.save(onnx.load(FILE), OTHER)"
+            ) from e
         except OutsideFolder as e:
             raise InvalidGraph(
                 f"External data path validation failed: {what}, which is not in the model's folder {self.folder.path}, "

@@ -36,6 +36,10 @@ class OutsideFolder(Exception):
     """The external data is outside the folder that the model may read."""
 
 
+class NoData(Exception):
+    """External data of a model that may have none."""
+
+
 def open_file(path: str | os.PathLike[str], flags: int = 0, own: bool = False) -> BinaryIO:
     """Open a regular file for reading. Never waits: a pipe or a device is an error, and is not opened.
 
@@ -207,10 +211,12 @@ class DataFolder:
         path: The folder; the model's locations are relative to it.
         model: The model's file, if the folder is its own. Where this is a link, data may also lie in the folder of
             the file that it leads to: so do the caches of Hugging Face keep models.
+        closed: True if the model may have no external data: no file is even looked for.
     """
 
     path: Path
     model: Path | None = None
+    closed: bool = False
 
     @classmethod
     def of(cls, source: object, named: str = "") -> DataFolder | None:
@@ -231,9 +237,12 @@ class DataFolder:
             location: The file's location, as the model has it.
 
         Raises:
+            NoData: The model may have no external data.
             OutsideFolder: This is not in the folder, or a link that leads out of it.
             OSError: There is no such file, or it cannot be read.
         """
+        if self.closed:
+            raise NoData(location)
         if Path(location).is_absolute():
             raise OutsideFolder(location)
         try:

@@ -37,10 +37,10 @@ export function noToken(
     const behind = text && ` after ${JSON.stringify(text.slice(-SHOWN))}`;
     return barred(
       new JsonMasks(jsonVocabulary, eos).behind(tokens).includes(1)
-        ? `those of jsonVocabulary (json_vocabulary) that JSON allows${behind} have no logit that is finite, ` +
-            'or mask or onLogits (logits_processor) bar them'
-        : `jsonVocabulary (json_vocabulary) has none that JSON allows${behind}. ` +
-            "It needs all characters of JSON's grammar: brackets, the comma, the colon, the quote, digits",
+        ? `those of jsonVocabulary (json_vocabulary) that JSON allows${behind} have no logit that is a finite ` +
+            'number, or mask or onLogits (logits_processor) bar them'
+        : `jsonVocabulary (json_vocabulary) has none that JSON allows${behind}. It needs all characters of ` +
+            "JSON's grammar: brackets, the comma, the colon, the quote, digits",
     );
   }
   if (fault === NOTHING && mask)
