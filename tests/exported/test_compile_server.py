@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -79,6 +80,28 @@ def test_limits(compile_server: Serve) -> None:
     for name in ("..%2f..%2fpyproject.toml", "store.log", f"{'0' * 64}.pyort", ".work"):
         assert server.ask(f"/models/{name}")[0] == 404
     assert server.metrics()["compiled_total"] == 1
+
+
+def slow_upload(server: Server, begun: bytes = b"ab") -> socket.socket:
+    """Begin to send a model, and send no more."""
+    connection = socket.create_connection(("127.0.0.1", server.port))
+    head = f"POST /export HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Length: 100000\r\n\r\n"
+    connection.sendall(head.encode() + begun)
+    return connection
+
+
+def test_slow_uploads_do_not_block_others(compile_server: Serve) -> None:
+    server = compile_server()
+    slow = [slow_upload(server) for _ in range(12)]
+    server.compiled(numbered(1))
+    # More of one client than it has places for: it waits for these no longer than such a request may take.
+    slow += [slow_upload(server) for _ in range(40)]
+    server.compiled(numbered(2))
+    for connection in slow[:12]:
+        connection.settimeout(120)
+        assert b" 408 " in connection.recv(100)
+    for connection in slow:
+        connection.close()
 
 
 def outside(file: str) -> bytes:

@@ -7,7 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import py_ort
 from py_ort.cli.compile_server import compile_server as compile_server_command
 from py_ort.compiler.package.format import begins
 from py_ort.exceptions import PyOrtError
+from py_ort.serving.compiling import sources as sources_module
 from py_ort.serving.compiling.objects import ObjectStore
 from py_ort.serving.compiling.sources import Refused, Sources
 
@@ -141,6 +142,31 @@ def test_a_model_in_parts_in_memory(tmp_path: Path) -> None:
     fsspec.filesystem("memory").rm_file(f"/models/{'a' * 64}.pyort.1")
     with pytest.raises(PyOrtError):
         objects.fetch("a" * 64, tmp_path / "again")
+
+
+def test_uploads_that_take_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An upload may last as long as its bytes keep coming, but not longer than any model may take."""
+    monkeypatch.setattr(sources_module, "_PATIENCE", 2)
+    monkeypatch.setattr(sources_module, "_SLOWEST", 1 << 10)
+
+    async def arriving(bytes_at_once: int, times: int) -> AsyncIterator[bytes]:
+        for _ in range(times):
+            yield bytes(bytes_at_once)
+            await asyncio.sleep(0.1)
+
+    def outcome(seconds: float, bytes_at_once: int, times: int) -> str:
+        sources = Sources([], 1 << 30, seconds)
+        try:
+            asyncio.run(sources.accept(arriving(bytes_at_once, times), tmp_path / "m.onnx", None))
+        except Refused as e:
+            return f"{e.status}: {e}"
+        return "received"
+
+    assert outcome(600, 1 << 20, 25) == "received"
+    slow = outcome(600, 1, 1_000_000)
+    assert slow.startswith("408: the model arrived too slowly, with ")
+    assert slow.endswith(": send at least 1 KiB in each second after the first 2")
+    assert outcome(0.3, 1 << 20, 1000) == "408: the model took longer to arrive than 0.3 s"
 
 
 @pytest.mark.parametrize("private", [False, True], ids=["public", "private"])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from aiohttp import web
 
@@ -26,8 +28,8 @@ _SHA256 = re.compile("[0-9a-f]{64}")
 _EVENTS = "text/event-stream"
 #: Seconds between checks of a job's progress, and the longest time without an event to a client.
 _INTERVAL, _QUIET = 0.25, 15.0
-#: Models that may arrive at the same time.
-_MOST_ARRIVING = 8
+#: Models that are fetched at the same time, and models that one client sends: of a proxy's, all of its clients.
+_MOST_FETCHED, _MOST_SENT = 8, 32
 #: Contents never change under a key.
 _FOREVER = "public, max-age=31536000, immutable"
 
@@ -40,7 +42,9 @@ class CompileServer:
         self._metrics = Metrics()
         o = options
         self._sources = Sources(o.sources, o.largest, o.limits.seconds or 600, o.private_sources)
-        self._arriving = asyncio.Semaphore(_MOST_ARRIVING)
+        self._fetches = asyncio.Semaphore(_MOST_FETCHED)
+        #: Places for uploads, by the client's address; each while it is in use.
+        self._uploads: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         #: Current downloads, by URL and expected hash.
         self._fetching: dict[tuple[str, str], Job] = {}
         self._asked: set[asyncio.Task[str]] = set()
@@ -144,7 +148,8 @@ class CompileServer:
             size = request.content_length
             if not self._store.has_room(size or 0):
                 raise Busy
-            return await self._arrive(lambda file: self._sources.receive(chunks, file, size), sha256, shown)
+            places = self._uploads.setdefault(request.remote or "", asyncio.Semaphore(_MOST_SENT))
+            return await self._arrive(lambda file: self._sources.accept(chunks, file, size), places, sha256, shown)
         if url := query.get("url", ""):
             return await self._fetched(url, sha256, shown)
         if sha256:
@@ -175,14 +180,16 @@ class CompileServer:
         if job is None:
             self._metrics.add("downloads_total")
             job = self._fetching[asked] = Job()
-            arriving = self._arrive(lambda file: self._sources.fetch(url, file, self._settled), sha256, job)
-            job.task = asyncio.create_task(arriving)
+            fetch = functools.partial(self._sources.fetch, url, settled=self._settled)
+            job.task = asyncio.create_task(self._arrive(fetch, self._fetches, sha256, job))
             job.task.add_done_callback(lambda task: (self._fetching.pop(asked), task.cancelled() or task.exception()))
         return await _follow(job, shown)
 
-    async def _arrive(self, take: Callable[[Path], Awaitable[Received]], sha256: str, shown: Job) -> str:
+    async def _arrive(
+        self, take: Callable[[Path], Awaitable[Received]], places: asyncio.Semaphore, sha256: str, shown: Job
+    ) -> str:
         with self._store.workspace() as folder:
-            async with self._arriving:
+            async with places:
                 shown.progress = "receiving the model", 0, 0
                 found = await take(folder / "model.onnx")
             if sha256 and found.sha256 != sha256:

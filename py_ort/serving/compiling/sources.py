@@ -18,6 +18,8 @@ from yarl import URL
 
 _MOST_REDIRECTS = 5
 _CHUNK = 1 << 18
+#: An upload has these seconds, and one more for each of so many bytes: slow clients keep no place from others.
+_PATIENCE, _SLOWEST = 10.0, 1 << 14
 #: Number of URLs whose contents are remembered.
 _MOST_KNOWN = 10_000
 
@@ -77,24 +79,35 @@ class Sources:
         self._resolver = aiohttp.ThreadedResolver if private else _PublicAddresses
         self._known: dict[str, tuple[dict[str, str], str]] = {}  # headers that ask for changes, and SHA-256, by URL
 
-    async def receive(self, chunks: AsyncIterator[bytes], file: Path, announced: int | None) -> Received:
-        """Write an arriving model.
+    async def accept(self, chunks: AsyncIterator[bytes], file: Path, announced: int | None) -> Received:
+        """Write a model that a client sends.
 
         Raises:
             Refused: It is too large, takes too long, or is empty.
         """
+        return await self._write(chunks, file, announced, _SLOWEST)
+
+    async def _write(self, chunks: AsyncIterator[bytes], file: Path, announced: int | None, slowest: float) -> Received:
+        """Write a model that arrives with so many bytes in a second at least; 0: any number."""
         self._check_size(announced or 0)
         digest, size = hashlib.sha256(), 0
+        now = asyncio.get_running_loop().time()
+        until, patience = now + self._seconds, now + _PATIENCE
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout_at(min(until, patience) if slowest else until) as limit:
                 with file.open("wb") as out:
                     async for chunk in chunks:
                         size += len(chunk)
                         self._check_size(size)
                         digest.update(chunk)
                         await asyncio.to_thread(out.write, chunk)
+                        if slowest:
+                            limit.reschedule(min(until, patience + size / slowest))
         except TimeoutError:
-            raise Refused(408, f"the model took longer to arrive than {self._seconds:g} s") from None
+            if limit.when() == until:
+                raise Refused(408, f"the model took longer to arrive than {self._seconds:g} s") from None
+            least = f"{_SLOWEST >> 10} KiB in each second after the first {_PATIENCE:g}"
+            raise Refused(408, f"the model arrived too slowly, with {size} bytes: send at least {least}") from None
         except (aiohttp.ClientError, ConnectionError) as e:
             raise Refused(502, f"the model broke off after {size} bytes: {e}") from None
         except web.RequestPayloadError:
@@ -136,7 +149,7 @@ class Sources:
                     if response.status != 200:
                         raise Refused(502, f"{url} answered {response.status} {response.reason}")
                     length = response.content_length
-                    found = await self.receive(response.content.iter_chunked(_CHUNK), file, length)
+                    found = await self._write(response.content.iter_chunked(_CHUNK), file, length, 0)
             except (aiohttp.ClientError, TimeoutError, OSError) as e:
                 raise Refused(502, f"{url} could not be fetched: {e or type(e).__name__}") from None
         self._known.pop(url, None)
