@@ -295,6 +295,10 @@ export const cases = {
     await fails(() => Tensor.fromImage('javascript_tensor.mjs'), 'no image that this browser can load');
     await fails(() => Tensor.fromImage(new Blob(['a'])), 'a Blob is no image');
     await fails(() => Tensor.fromImage(document.createElement('video')), 'an image of 0 x 0 pixels');
+    await fails(
+      () => Tensor.fromImage(image, { resizedWidth: 2 ** 30 }),
+      'an image of 1073741824 x 2 pixels cannot be',
+    );
     await fails(() => Tensor.fromImage(image, { resizedWidth: 1.5 }), 'whole numbers of pixels, not 1.5 x 2');
     await fails(() => Tensor.fromImage(image, { tensorFormat: 'GBR' }), 'tensorFormat is one of RGB, RGBA, BGR, RBG');
     await fails(() => Tensor.fromImage(image, { norm: { mean: [1, 2] } }), 'an array of 3 or 4: it has 2');

@@ -104,6 +104,27 @@ const cases = {
     await adds(await InferenceSession.create('add.onnx', wasm), 'fallback');
   },
 
+  async 'helpers of wrong types, and none'() {
+    const create = () => refusal(InferenceSession.create('add.onnx', wasm));
+    for (const none of [null, undefined]) {
+      Object.assign(env, { compiler: none, fallback: none });
+      check(/is an ONNX file.*py-ort export/.test((await create()).message), 'there is a helper');
+    }
+    useFallback();
+    await adds(await InferenceSession.create('add.onnx', wasm), 'fallback');
+    for (const compiler of [3, true, '', {}, () => 'nowhere/', Promise.resolve('nowhere/')]) {
+      env.compiler = compiler;
+      const error = await create();
+      check(error instanceof RuntimeError && /^env\.compiler is the URL of a .*, not /.test(error.message), error);
+    }
+    env.compiler = null;
+    for (const fallback of [3, 'onnxruntime-web', {}, await import('./peer/ort.wasm.bundle.min.mjs')]) {
+      env.fallback = fallback;
+      const error = await create();
+      check(error instanceof RuntimeError && /^env\.fallback is a function, .*, not /.test(error.message), error);
+    }
+  },
+
   async 'what the other engine refuses'() {
     useFallback();
     const error = await refusal(InferenceSession.create('unknown.onnx', wasm));
@@ -112,7 +133,10 @@ const cases = {
       error,
     );
     const session = await InferenceSession.create('add.onnx', wasm);
-    check((await refusal(session.run({ x: x() }))) instanceof Error, 'a feed was missing');
+    const missing = await refusal(session.run({ x: x() }));
+    const isOurs = missing instanceof RuntimeError && /^the engine of env\.fallback: .*scale/.test(missing.message);
+    check(isOurs && missing.cause instanceof Error && !(missing.cause instanceof RuntimeError), missing);
+    check(error.cause instanceof Error && !(error.cause instanceof RuntimeError), error.cause);
     const strange = await refusal(session.run({ x: x(), scale: [scale()] }));
     check(/sequence or an optional/.test(strange.message), strange);
     check(/another engine runs/.test((await refusal(session.placement())).message), 'it has a placement');

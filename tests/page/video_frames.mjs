@@ -53,8 +53,18 @@ const cases = {
   async what_is_wrong(create) {
     const session = await create();
     await fails(() => Tensor.fromVideoFrame(frame, { tensorFormat: 'XYZ' }), 'tensorFormat is one of');
+    for (const size of [0, -1, 1.5, NaN, Infinity, '4'])
+      await fails(() => Tensor.fromVideoFrame(frame, { resizedWidth: size }), `whole numbers of pixels, not ${size} x`);
+    await fails(() => Tensor.fromVideoFrame(frame, { resizedHeight: 0 }), 'whole numbers of pixels, not .* x 0');
+    await fails(
+      () => Tensor.fromVideoFrame(frame, { resizedWidth: 2 ** 30 }),
+      'larger than the .* give a smaller resized',
+    );
+    for (const none of [3, null, new ImageData(1, 1)])
+      await fails(() => Tensor.fromVideoFrame(none), 'takes a VideoFrame or a <video>');
+    await fails(() => Tensor.fromVideoFrame(document.createElement('video')), 'a frame of 0 x 0 pixels');
     frame.close();
-    await fails(() => Tensor.fromVideoFrame(frame), 'usable');
+    await fails(() => Tensor.fromVideoFrame(frame), 'was it closed');
     await session.release();
   },
 };

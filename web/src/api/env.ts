@@ -28,16 +28,16 @@ export interface Env {
   exports?: string | URL;
   /**
    * URL of a `py-ort compile-server`, which compiles ONNX files that were not exported. Exports stay in the browser's
-   * cache until their models change. Where it cannot, `fallback` is tried. Experimental: a `PageCompiler` of
-   * py_ort_compiler.mjs.
+   * cache until their models change. Where it cannot, `fallback` is tried. null: no server. Experimental: a
+   * `PageCompiler` of py_ort_compiler.mjs.
    */
-  compiler?: string | URL | types.ModelCompiler;
+  compiler?: string | URL | types.ModelCompiler | null;
   /**
    * Returns a module with onnxruntime-web's API, for models that were not exported: `() => import('onnxruntime-web')`.
    * Sessions of ONNX files run there. Sessions of `.pyort` files of another version run there, too, if the ONNX file is
    * next to them.
    */
-  fallback?: () => unknown;
+  fallback?: (() => unknown) | null;
   [name: string]: unknown;
 }
 

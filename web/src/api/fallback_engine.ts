@@ -60,6 +60,11 @@ const note = (tensor: PeerTensor): number => {
   return last;
 };
 
+/** Throws the error of ours for one of the other engine. */
+function failed(error: unknown): never {
+  throw new RuntimeError(ErrorCode.fail, `the engine of env.fallback: ${messageOf(error)}`, {}, { cause: error });
+}
+
 /** The engine runs one thing at a time. */
 let busy: Promise<unknown> = Promise.resolve();
 function inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -155,7 +160,7 @@ export class FallbackEngine implements Engine {
     const started = performance.now();
     const found = await inTurn(async () => {
       signal?.throwIfAborted();
-      return this.session.run(given, fetches);
+      return this.session.run(given, fetches).catch(failed);
     });
     const info: RunInfo = {
       ...{ run_ms: performance.now() - started, compile_ms: 0, replayed: false, segments: 0 },
@@ -170,7 +175,7 @@ export class FallbackEngine implements Engine {
   }
 
   async release(): Promise<void> {
-    await inTurn(() => this.session.release());
+    await inTurn(() => this.session.release()).catch(failed);
   }
 
   private peerTensor(name: string, value: Value): PeerTensor {
@@ -183,7 +188,7 @@ export class FallbackEngine implements Engine {
     try {
       return new this.peer.Tensor(type, fromBytes(type, value.data), value.dims);
     } catch (error) {
-      throw invalid(`input "${name}": ${messageOf(error)}`);
+      throw new RuntimeError(ErrorCode.invalid_argument, `input "${name}": ${messageOf(error)}`, {}, { cause: error });
     }
   }
 }

@@ -93,16 +93,22 @@ function sizeOf(source: Drawable): [number, number] {
 }
 
 function drawn(source: Drawable, width: number, height: number): ImageData {
-  if (![width, height].every((size) => Number.isInteger(size) && size > 0))
-    throw invalid(`an image is scaled to whole numbers of pixels, not ${width} x ${height}`);
-  const context = newContext(width, height);
-  context.imageSmoothingQuality = 'high';
-  context.drawImage(source, 0, 0, width, height);
+  checkSize(width, height);
   try {
+    const context = newContext(width, height);
+    context.imageSmoothingQuality = 'high';
+    context.drawImage(source, 0, 0, width, height);
     return context.getImageData(0, 0, width, height);
   } catch (error) {
-    throw invalid(`an image of another origin needs CORS headers: ${messageOf(error)}`);
+    const isForeign = error instanceof DOMException && error.name === 'SecurityError';
+    const why = isForeign ? 'of another origin needs CORS headers' : `of ${width} x ${height} pixels cannot be drawn`;
+    throw invalid(`an image ${why}: ${messageOf(error)}`);
   }
+}
+
+export function checkSize(width: number, height: number): void {
+  if (![width, height].every((size) => Number.isInteger(size) && size > 0))
+    throw invalid(`an image is scaled to whole numbers of pixels, not ${width} x ${height}`);
 }
 
 function newContext(width: number, height: number): CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D {

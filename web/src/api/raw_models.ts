@@ -1,7 +1,7 @@
 // Models that were not exported, or were exported for another version, and other ways to run them. This module is part
 // of local_engine.ts: a chunk of its own would split the API further, which all pages load.
 import { ErrorCode } from '../schema';
-import { messageOf, RuntimeError } from '../errors';
+import { invalid, messageOf, RuntimeError } from '../errors';
 import { host } from '../host';
 import { headerSize, PREFIX_BYTES, readHeader } from '../package/header';
 import { openFile } from '../package/model_file';
@@ -9,6 +9,7 @@ import { isOnnx, type ModelFile } from '../package/model_kinds';
 import { compiledUrl } from './compiler_client';
 import type { Engine, Listener } from './engine';
 import { env } from './env';
+import type { ModelCompiler } from './env_types';
 import { FallbackEngine } from './fallback_engine';
 import type { InferenceSessionOptions } from './session_options';
 import { warnOnce } from './warnings';
@@ -86,15 +87,21 @@ interface Started {
 
 const ADVICE = '`py-ort export MODEL.onnx` writes a .pyort file, which runs here';
 
-async function onFallback(raw: RawModel, options: InferenceSessionOptions, listener: Listener): Promise<Started> {
+async function onFallback(
+  raw: RawModel,
+  load: () => unknown,
+  options: InferenceSessionOptions,
+  listener: Listener,
+): Promise<Started> {
   try {
-    const engine = await FallbackEngine.create(env.fallback!, raw.file, options);
+    const engine = await FallbackEngine.create(load, raw.file, options);
     warnOnce(listener, `${raw.what}: the engine of env.fallback runs it. ${ADVICE}`);
     return { engine, here: async () => engine };
   } catch (error) {
     options.signal?.throwIfAborted();
     const code = error instanceof RuntimeError ? error.code : ErrorCode.fail;
-    throw new RuntimeError(code, `${raw.what}, and the engine of env.fallback cannot run it: ${messageOf(error)}`);
+    const text = `${raw.what}, and the engine of env.fallback cannot run it: ${messageOf(error)}`;
+    throw new RuntimeError(code, text, {}, { cause: error });
   }
 }
 
@@ -114,17 +121,35 @@ export async function openRaw(
   const raw = await rawModelOf(model, options.signal).catch(() => undefined);
   options.signal?.throwIfAborted();
   if (!raw) throw refused;
-  if (env.compiler === undefined) return onFallback(raw, options, listener);
+  const { compiler, fallback } = checkedHelpers();
+  if (compiler === undefined) return onFallback(raw, fallback!, options, listener);
   try {
     const { cache = true } = options;
-    const url = await compiledUrl(env.compiler, raw.file, cache, listener);
+    const url = await compiledUrl(compiler, raw.file, cache, listener);
     listener.log(1, 'session', `${raw.what}: env.compiler has compiled it`);
     return await start(url, { ...options, cache: cache && url.startsWith('http') });
   } catch (error) {
     options.signal?.throwIfAborted();
     const why = `${raw.what}, and env.compiler does not help: ${messageOf(error)}`;
-    if (!env.fallback) throw new RuntimeError(ErrorCode.fail, why);
+    if (!fallback) throw new RuntimeError(ErrorCode.fail, why, {}, { cause: error });
     warnOnce(listener, why);
-    return onFallback(raw, options, listener);
+    return onFallback(raw, fallback, options, listener);
   }
+}
+
+/** `env.compiler` and `env.fallback`; undefined where they are off. */
+function checkedHelpers(): { readonly compiler?: string | URL | ModelCompiler; readonly fallback?: () => unknown } {
+  const [compiler, fallback] = [env.compiler ?? undefined, env.fallback ?? undefined];
+  const isServer = compiler instanceof URL || (typeof compiler === 'string' && compiler !== '');
+  const compiles = typeof compiler === 'object' && typeof (compiler as Partial<ModelCompiler>).compile === 'function';
+  if (compiler !== undefined && !isServer && !compiles)
+    throw invalid(`env.compiler is the URL of a compile server, or an object with compile, not ${shown(compiler)}`);
+  if (fallback !== undefined && typeof fallback !== 'function')
+    throw invalid(`env.fallback is a function, such as () => import('onnxruntime-web'), not ${shown(fallback)}`);
+  return { compiler, fallback };
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'object') return Object.prototype.toString.call(value);
+  return typeof value === 'string' ? `"${value}"` : String(value);
 }

@@ -70,7 +70,7 @@ export async function startOther(
   options: InferenceSessionOptions,
   listener: Listener,
 ): ReturnType<typeof startEngine> {
-  if (!env.fallback && env.compiler === undefined) throw refused;
+  if ((env.fallback ?? env.compiler) == null) throw refused;
   const { openRaw } = await localEngine();
   return openRaw(refused, model, options, listener, (url, settled) => startEngine(url, settled, listener));
 }

@@ -10,7 +10,7 @@ import type { DeviceLocation, TensorKeeper } from '../device/keeper';
 import { blameCallers, fromCaller, thrownIn } from './caller';
 import { env } from './env';
 import { formOf, imageToTensor, tensorToImage } from './image_tensors';
-import { type ImageSource, pixelsOf, toPng } from './images';
+import { checkSize, type ImageSource, pixelsOf, toPng } from './images';
 import { countOf, dtypeOfType, fromBytes, lengthOf, toData, typeOfData } from './elements';
 import type * as types from './tensor_types';
 import type { TensorConstructor, TensorData, TensorLocation, TensorType, TypedTensor } from './tensor_types';
@@ -85,9 +85,10 @@ class AnyTensor implements TypedTensor<TensorType> {
   }
 
   static async fromVideoFrame(frame: types.VideoFrameSource, options: types.TensorFromVideoFrameOptions = {}) {
-    return fromCaller(AnyTensor.fromVideoFrame, async () =>
-      (await import('./video_frames')).fromVideoFrame(Tensor, formOf(options), env.webgpu, frame, options),
-    );
+    return fromCaller(AnyTensor.fromVideoFrame, async () => {
+      const { fromVideoFrame } = await import('./video_frames');
+      return fromVideoFrame({ Tensor, checkSize, invalid }, formOf(options), env.webgpu, frame, options);
+    });
   }
 
   static fromTexture(texture: WebGLTexture, options: types.TensorFromTextureOptions<'float32'>): AnyTensor {

@@ -1,7 +1,9 @@
 // Video frames as tensors on the GPU, by external textures: no pixel goes through the CPU. Frames that the browser
 // imports not so are copied to a texture. Loaded at the first frame.
 // A file of its own (npm/sessions.mjs), which imports types only.
+import type { invalid } from '../errors';
 import type { formOf } from './image_tensors';
+import type { checkSize } from './images';
 import type { TensorConstructor, TensorFromVideoFrameOptions, TypedTensor, VideoFrameSource } from './tensor_types';
 
 type ImageForm = ReturnType<typeof formOf>;
@@ -143,19 +145,39 @@ async function drawn(Tensor: TensorConstructor, source: VideoFrameSource, option
   }
 }
 
-/** See `Tensor.fromVideoFrame`, which hands over what the API has already. */
+/** The parts of the API that are loaded already. */
+interface Loaded {
+  readonly Tensor: TensorConstructor;
+  readonly checkSize: typeof checkSize;
+  readonly invalid: typeof invalid;
+}
+
+/** See `Tensor.fromVideoFrame`. */
 export async function fromVideoFrame(
-  Tensor: TensorConstructor,
+  { Tensor, checkSize, invalid }: Loaded,
   { planar, type, channels }: ImageForm,
   sessions: { readonly device: Promise<GPUDevice> },
   source: VideoFrameSource,
   options: TensorFromVideoFrameOptions,
 ): Promise<TypedTensor<'float32'> | TypedTensor<'uint8'>> {
+  if (typeof source !== 'object' || !source || !('displayWidth' in source || 'videoWidth' in source))
+    throw invalid('fromVideoFrame takes a VideoFrame or a <video>');
   const device = (options.device as GPUDevice | undefined) ?? (await sessions.device.catch(() => undefined));
   if (type !== 'float32' || typeof device?.importExternalTexture !== 'function') return drawn(Tensor, source, options);
   const [ownWidth, ownHeight] =
     'videoWidth' in source ? [source.videoWidth, source.videoHeight] : [source.displayWidth, source.displayHeight];
+  if (!ownWidth || !ownHeight)
+    throw invalid(
+      `a frame of ${ownWidth} x ${ownHeight} pixels has no elements: was it closed, or has no video loaded?`,
+    );
   const { resizedWidth: width = ownWidth, resizedHeight: height = ownHeight } = options;
+  checkSize(width, height);
+  const most = Math.floor(Math.min(device.limits.maxStorageBufferBindingSize, device.limits.maxBufferSize) / 16);
+  if (channels.length * width * height > 4 * most)
+    throw invalid(
+      `a tensor of ${width} x ${height} pixels in ${channels.length} channels is larger than the ${16 * most} bytes ` +
+        'that this device has for a buffer: give a smaller resizedWidth and resizedHeight',
+    );
   const buffer = await elementsOf(device, { source, width, height, planar, channels });
   const dims = planar ? [1, channels.length, height, width] : [1, height, width, channels.length];
   return Tensor.fromGpuBuffer<'float32'>(buffer, {
