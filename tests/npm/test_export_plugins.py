@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -185,7 +186,21 @@ def test_files_and_runtime_must_fit(app: Path) -> None:
     public = app / "public"
     public.mkdir()
     py_ort.export(small_models.add(), public / "add.pyort", providers=["wasm"])
-    assert "fits, of py_ort" in built([*command, "check", "public"], app).stdout
+    # Files that keep the names of models, beside others, in folders.
+    (public / "models").mkdir()
+    shutil.copy(public / "add.pyort", public / "models/add.onnx")
+    (public / "raw.onnx").write_bytes(small_models.add())
+    (public / "empty.bin").touch()
+    (public / "nowhere").symlink_to("none")
+    found = built([*command, "check", "public"], app)
+    assert found.returncode == 0, found.stderr
+    assert [line.split()[0] for line in found.stdout.splitlines()] == ["public/add.pyort", "public/models/add.onnx"]
+    assert found.stdout.count("  fits, of py_ort") == 2
+    of_another_version(public / "models/add.onnx")
+    done = built([*command, "check", "public"], app)
+    assert done.returncode == 1 and "models/add.onnx" in done.stderr
+    (public / "models/add.onnx").unlink()
+    assert "no exported model in models" in built([*command, "check", "models"], app).stderr
     shorter = (public / "add.pyort").read_bytes()[:-64]
     of_another_version(public / "add.pyort")
     done = built([*command, "check", "public/add.pyort"], app)

@@ -1,7 +1,20 @@
 // A check of .pyort files where pages are built: can the runtime of this package read them?
 import { open, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { type Header, headerSize, PREFIX_BYTES, readHeader } from '../package/header';
+import { type Header, headerSize, MAGIC, PREFIX_BYTES, readHeader } from '../package/header';
+
+/** True if a file begins as exported models do; false also for links that lead nowhere or to folders. */
+export async function beginsExported(file: string): Promise<boolean> {
+  if (!(await stat(file).catch(() => undefined))?.isFile()) return false;
+  const opened = await open(file);
+  try {
+    const prefix = new Uint8Array(MAGIC.length);
+    await opened.read(prefix, 0, MAGIC.length, 0);
+    return MAGIC.every((byte, i) => prefix[i] === byte);
+  } finally {
+    await opened.close();
+  }
+}
 
 /** Reads the header of a file. @throws RuntimeError if this runtime cannot run it, with what to do. */
 export async function checkExported(file: string): Promise<Header> {
