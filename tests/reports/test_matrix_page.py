@@ -124,6 +124,13 @@ def test_a_case_tells_its_reasons(open_page):
     assert "chromium webgpu: ✓, 10 ms, 1 webgpu" in shown.locator("tr.why").inner_text()
 
 
+@pytest.mark.parametrize("width", [390, 1200])
+def test_reasons_are_in_sight(open_page, width):
+    failed = Outcome(FAILED, "wrong output: " + "some words " * 20)
+    shown = open_page(page([run(name, "wasm", one=failed) for name in ("chromium", "firefox")], "all", {}), width=width)
+    assert shown.locator("#cases").evaluate("table => table.offsetWidth <= table.parentElement.clientWidth")
+
+
 def test_a_failure_has_a_command_to_copy(open_page):
     command = "py-ort compare 'a b.onnx' --provider wasm"
     failed = Outcome(FAILED, WHY, 0.2, commands=[command])
