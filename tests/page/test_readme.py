@@ -1,4 +1,4 @@
-"""The program in README.md runs, and prints the result in its comment."""
+"""The first programs in README.md and the docs run as they are written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[0]
+
+
+def programs(file: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / file).read_text(encoding="utf-8"), re.DOTALL)
+
+
+PROGRAM = programs("README.md")[0]
 
 
 def test_the_first_program(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -17,3 +23,16 @@ def test_the_first_program(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     exec(compile(PROGRAM, "README.md", "exec"), names)
     with names["session"]:
         assert capsys.readouterr().out.strip() == PROGRAM.rpartition("# ")[2].strip()
+
+
+def test_the_start_page(monkeypatch, capsys, tmp_path, py_ort_command) -> None:
+    """Its model, its program, and the commands that need no other browser."""
+    monkeypatch.chdir(tmp_path)
+    for program in programs("docs/index.md"):
+        exec(compile(program, "index.md", "exec"), {})
+    assert "[[0.25 0.25 0.25 0.25]]" in (said := capsys.readouterr().out) and "Softmax" in said
+    commands = re.findall(r"^py-ort (.*?)(?: +#.*)?$", (ROOT / "docs/index.md").read_text(), re.MULTILINE)
+    ran = [command for command in commands if "model.onnx" in command]
+    assert [command.split()[0] for command in ran] == ["run", "check", "placement", "compare"]
+    for command in ran:
+        assert py_ort_command(*command.split())[0] == 0
