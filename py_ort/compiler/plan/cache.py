@@ -114,6 +114,7 @@ class PlanCache:
         self.max_bytes = max_bytes
         self._writers: list[threading.Thread] = []
         self._lock = threading.Lock()
+        self._store_level = logging.WARNING  # of the first failure: the next plans most likely fail as well
         self._unchecked: tuple[int, int] | None = None  # plans and bytes stored since the folder was looked through
 
     @classmethod
@@ -151,7 +152,7 @@ class PlanCache:
             path = self.folder / (name + _SUFFIX)
             try:
                 found = read_entry(path, folder)
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):  # where nothing can be stored, `_store` warns
                 continue
             except Exception as e:  # a damaged or foreign file may contain anything
                 self.reject(path, e)
@@ -202,7 +203,8 @@ class PlanCache:
             if self._is_time_to_look(size):
                 self._evict()
         except OSError as e:
-            _log.warning("the plan was not stored in %s: %s", self.folder, e)
+            _log.log(self._store_level, "the plan was not stored in %s: %s", self.folder, e)
+            self._store_level = logging.DEBUG
 
     def entries(self) -> list[CacheEntry]:
         """Return all entries, also those that are still being written, the most recently used first."""
