@@ -166,14 +166,20 @@ export const cases = {
     };
     const open = refusing('open');
     const cache = { match: async () => undefined, put: async () => undefined, delete: async () => true };
-    const without = (name) => {
-      const refused = { ...cache, [name]: refusing(name) };
-      return () => ({ open: async () => refused });
-    };
+    const having = (members) => () => ({ open: async () => ({ ...cache, ...members }) });
+    const put = refusing('put');
+    const brokenOff = () => Promise.reject(new TypeError('network error'));
     const real = Object.getOwnPropertyDescriptor(globalThis, 'caches'); // none if it is the prototype's
     const said = listening('warn');
     try {
-      for (const [i, get] of [throws, () => ({ open }), without('match'), without('put')].entries()) {
+      for (const [get, ...words] of [
+        [throws, 'storage'],
+        [() => ({ open }), 'open'],
+        [having({ match: refusing('match'), put }), 'match'],
+        [having({ put }), 'put'],
+        [having({ put: brokenOff })],
+      ]) {
+        said.length = 0;
         Object.defineProperty(globalThis, 'caches', { get, configurable: true });
         for (const _ of [1, 2]) {
           const session = await create('add', { cache: true });
@@ -181,7 +187,7 @@ export const cases = {
           await session.release();
         }
         const reasons = said.map((text) => /fetched each time: no (\w+) here/.exec(text)?.[1]);
-        equal(reasons, ['storage', 'open', 'match', 'put'].slice(0, i + 1));
+        equal(reasons, words);
       }
     } finally {
       said.stop();

@@ -7,10 +7,11 @@ import { warnOnce } from './warnings';
 /** The name of the cache: `caches.delete('py_ort')` forgets all models. */
 const CACHE = 'py_ort';
 
-/** The browser's cache. Where the browser refuses one, each use warns and does nothing. */
+/** The browser's cache, for one creation of a session. After a refusal, which is a warning, it does nothing. */
 export class ModelCache {
   /** True once a file was found. */
   hit = false;
+  private refused = false;
 
   constructor(private readonly listener: Pick<Listener, 'log'>) {}
 
@@ -35,11 +36,11 @@ export class ModelCache {
     const copy = response.clone();
     void this.tried(async (cache) => {
       await cache.put(url, copy).catch(async (error: unknown) => {
-        // An answer that broke off is not kept.
         await cache.delete(url);
-        throw error;
+        // An answer that broke off is a TypeError: it is not kept, and the next one may be.
+        if (!signal?.aborted && !(error instanceof TypeError)) throw error;
       });
-    }, signal).finally(() => copy.body?.cancel().catch(() => undefined)); // all memory would be its buffer
+    }).finally(() => copy.body?.cancel().catch(() => undefined)); // unread, it would gather all bytes
     return response;
   };
 
@@ -59,14 +60,15 @@ export class ModelCache {
     });
   }
 
-  /** @param signal an abort is no refusal. */
-  private async tried<T>(work: (cache: Cache) => Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
+  private async tried<T>(work: (cache: Cache) => Promise<T>): Promise<T | undefined> {
+    if (this.refused) return undefined;
     try {
       if (!globalThis.caches) throw invalid('it needs a page served by https, or from this machine');
       return await work(await globalThis.caches.open(CACHE));
     } catch (error) {
       const text = `the browser's cache keeps no models here, which are fetched each time: ${messageOf(error)}`;
-      if (!signal?.aborted) warnOnce(this.listener, text);
+      this.refused = true;
+      warnOnce(this.listener, text);
       return undefined;
     }
   }
