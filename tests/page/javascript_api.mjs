@@ -1,4 +1,5 @@
 // The cases of test_javascript_api.py: py_ort.mjs in a page without Python.
+import { ending } from './javascript_checks.mjs';
 import { cases as errors } from './javascript_errors.mjs';
 import { cases as gpu } from './javascript_gpu.mjs';
 import { cases as sessions } from './javascript_sessions.mjs';
@@ -8,4 +9,4 @@ import { env } from './py_ort.mjs';
 export { env };
 
 /** Each is run twice: with sessions in a worker if possible, and in the page. */
-export const cases = { ...errors, ...gpu, ...sessions, ...damaged };
+export const cases = ending({ ...errors, ...gpu, ...sessions, ...damaged });

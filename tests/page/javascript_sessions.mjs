@@ -1,16 +1,16 @@
 // Cases of javascript_api.mjs: sessions, their options, and their messages.
-import { equal, fails } from './javascript_checks.mjs';
+import { equal, fails, lasting } from './javascript_checks.mjs';
 import { create, executionProviders, listening, scale, x } from './javascript_parts.mjs';
 import { env, InferenceSession, Tensor } from './py_ort.mjs';
+
+const waves = Float32Array.from({ length: 256 }, (_, i) => Math.sin(i));
+const image = new Tensor('float32', waves, [1, 4, 8, 8]);
 
 export const cases = {
   'names that objects of JavaScript have': async () => {
     const session = await create('odd_names');
     const [one, two] = [new Tensor('float32', [1, 2]), new Tensor('float32', [3, 4])];
-    const feeds = Object.fromEntries([
-      ['constructor', one],
-      ['__proto__', two],
-    ]);
+    const feeds = { constructor: one, ['__proto__']: two };
     const outputs = await session.run(feeds);
     equal(Object.keys(outputs), ['toString', 'tag', 'signal']);
     equal(outputs.toString.data, [4, 6]);
@@ -19,22 +19,19 @@ export const cases = {
     equal(Object.keys(await session.run(feeds, { tag: 'a' })), ['toString', 'tag', 'signal']);
     equal(Object.keys(await session.run(feeds, { tag: null })), ['tag']);
     await fails(() => session.run(feeds, { tag: one, signal: 7 }), 'fetches: "signal" is a Tensor');
-    await session.release();
   },
 
   'where its nodes run': async () => {
     const bytes = new Uint8Array(await (await fetch('strings.pyort')).arrayBuffer());
     for (const model of ['strings.pyort', bytes]) {
-      const session = await InferenceSession.create(model, { executionProviders: ['webgpu', 'wasm'] });
+      const session = await lasting(InferenceSession.create(model, { executionProviders }));
       equal(session.engine, 'py_ort');
       const nodes = await session.placement();
       equal(nodes.map(({ op_type, provider }) => `${op_type} ${provider}`).sort(), ['Add webgpu', 'Identity wasm']);
       equal(nodes.map(({ reason }) => reason !== '').sort(), [false, true]);
-      await session.release();
     }
     const wasm = await create('parted', { executionProviders: ['wasm'] });
     equal(new Set((await wasm.placement()).map(({ provider }) => provider)), new Set(['wasm']));
-    await wasm.release();
   },
 
   'on WebGL': async () => {
@@ -75,7 +72,6 @@ export const cases = {
     }
     equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
     equal([contexts.filter((each) => !each.isContextLost()).length], [1]);
-    await session.release();
     HTMLCanvasElement.prototype.getContext = getContext;
   },
 
@@ -88,7 +84,6 @@ export const cases = {
       equal(y.dims, [3]);
     }
     await fails(() => session.run({ x, low: new Tensor('float32', [2, 2]) }), '"low" wants shape \\[\\], got \\[2\\]');
-    await session.release();
   },
 
   'integers that a file has once': async () => {
@@ -96,7 +91,6 @@ export const cases = {
     const session = await create('integer_products', { executionProviders: ['wasm'] });
     const outputs = await session.run({ x: new Tensor('float32', x, [2, 4, 8, 8]) });
     equal(outputs.y.data, y);
-    await session.release();
   },
 
   'pictures in files': async () => {
@@ -108,7 +102,6 @@ export const cases = {
       equal(y.dims, [21, 37, 3]);
       equal(y.data, await bytes(`picture.${kind}.pixels`));
     }
-    await session.release();
   },
 
   'options that are none': async () => {
@@ -158,12 +151,8 @@ export const cases = {
       equal(said, ['py_ort: mine: session: without effect here: graphOptimizationLevel, interOpNumThreads']);
       for (const _ of [1, 2]) await session.run({ x, scale }, { tag: 'a', logVerbosityLevel: 0 });
       equal(said.slice(1), ['py_ort: mine: session: run options without effect here: tag']);
-      await session.release();
-      const quiet = await create('add', {
-        executionProviders: [{ name: 'webgpu', preferredLayout: 'NCHW' }],
-        logSeverityLevel: 3,
-      });
-      await quiet.release();
+      const preferred = [{ name: 'webgpu', preferredLayout: 'NCHW' }];
+      await (await create('add', { executionProviders: preferred, logSeverityLevel: 3 })).release();
       equal(said.slice(2), []);
       const webgl = { name: 'webgl', deviceId: 0, contextId: 'webgl2', powerPreference: undefined, pack: true };
       const onWebgl = await create('webgl', { executionProviders: [webgl] });
@@ -197,7 +186,6 @@ export const cases = {
     await session.run({ x, scale });
     const timed = kernels.every(({ startTime, endTime, version }) => endTime >= startTime && version === 1);
     if (!timed || kernels.some(({ kernelType }) => kernelType !== 'Add')) throw new Error(JSON.stringify(kernels));
-    await session.release();
   },
 
   'in the performance timeline': async () => {
@@ -211,7 +199,6 @@ export const cases = {
       env.trace = trace;
       const session = await create('add');
       await session.run({ x, scale });
-      await session.release();
       if (!trace) equal([Object.keys(tracks()).length], [before]);
     }
     env.trace = undefined;
@@ -242,7 +229,6 @@ export const cases = {
       const abort = new AbortController();
       abort.abort();
       await fails(() => session.run({ x, scale }, { signal: abort.signal }), 'abort');
-      await session.release();
     } finally {
       globalThis.Worker = Real;
     }
@@ -257,7 +243,6 @@ export const cases = {
     await session.release();
     await ended;
     equal(await (await other.run({ x, scale })).y.getData(), [11, 22, 33]);
-    await other.release();
   },
 
   'kept in the cache': async () => {
@@ -278,7 +263,6 @@ export const cases = {
       await kept.put(url, useless);
       const again = await create('add', { cache: true });
       equal((await again.run({ x, scale })).y.data, [11, 22, 33]);
-      await again.release();
     }
     await caches.delete('py_ort');
   },
@@ -291,53 +275,33 @@ export const cases = {
       session = next;
       equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
     }
-    await session.release();
   },
 
   'from bytes, blobs and parts': async () => {
     const bytes = await (await fetch('add.pyort')).arrayBuffer();
     for (const model of [bytes, new Uint8Array(bytes), new Blob([bytes]), new URL('add.pyort', location.href)]) {
-      const session = await InferenceSession.create(model);
+      const session = await lasting(InferenceSession.create(model));
       equal((await session.run({ x, scale })).y.data, [11, 22, 33]);
-      await session.release();
     }
     const first = await (await fetch('parted.pyort')).blob();
     await fails(() => InferenceSession.create(first), 'goes on in the file parted.pyort.1: give its URL');
-    await fails(
-      () => InferenceSession.create(first, { externalData: [] }),
-      'parted.pyort.1, which externalData does not have: it has none',
-    );
-    const externalData = [1, 2, 3, 4, 5, 6, 7, 8].map((i) => ({
-      path: `parted.pyort.${i}`,
-      data: `parted.pyort.${i}`,
-    }));
-    const given = await InferenceSession.create(first, { externalData, executionProviders });
+    const none = 'parted.pyort.1, which externalData does not have: it has none';
+    await fails(() => InferenceSession.create(first, { externalData: [] }), none);
+    const files = [1, 2, 3, 4, 5, 6, 7, 8].map((i) => `parted.pyort.${i}`);
+    const externalData = files.map((file) => ({ path: file, data: file }));
+    const given = await lasting(InferenceSession.create(first, { externalData, executionProviders }));
     const parted = await create('parted');
-    const image = new Tensor(
-      'float32',
-      Float32Array.from({ length: 256 }, (_, i) => Math.sin(i)),
-      [1, 4, 8, 8],
-    );
     const [a, b] = [(await parted.run({ x: image })).y, (await given.run({ x: image })).y];
     equal(a.data, [...b.data]);
     if (!a.data.some((value) => value !== 0)) throw new Error('all zeros');
-    await parted.release();
-    await given.release();
   },
 
   'on wasm alone, the same numbers': async () => {
-    const x = new Tensor(
-      'float32',
-      Float32Array.from({ length: 256 }, (_, i) => Math.sin(i)),
-      [1, 4, 8, 8],
-    );
     const [gpu, cpu] = [await create('parted'), await create('parted', { executionProviders: ['wasm'] })];
     equal([gpu.executionProviders, cpu.executionProviders], ['webgpu,wasm', 'wasm']);
-    const [a, b] = [(await gpu.run({ x })).y.data, (await cpu.run({ x })).y.data];
+    const [a, b] = [(await gpu.run({ x: image })).y.data, (await cpu.run({ x: image })).y.data];
     if (![...a].every((value, i) => Math.abs(value - b[i]) < 1e-4 * (1 + Math.abs(value))))
       throw new Error(`${a}; ${b}`);
-    await gpu.release();
-    await cpu.release();
   },
 
   'what the model says of itself': async () => {
@@ -345,11 +309,8 @@ export const cases = {
     const [first, second] = session.inputMetadata.map((each) => JSON.stringify(each));
     equal([first], ['{"name":"x","isTensor":true,"type":"float32","shape":[4]}']);
     equal([second], ['{"name":"s","isTensor":true,"type":"string","shape":["N"]}']);
-    equal(
-      session.outputMetadata.map(({ name }) => name),
-      session.outputNames,
-    );
-    await session.release();
+    const names = session.outputMetadata.map(({ name }) => name);
+    equal(names, session.outputNames);
   },
 
   'a page with a base': async () => {
@@ -365,10 +326,8 @@ export const cases = {
   },
 
   'what is no model': async () => {
-    await fails(
-      () => InferenceSession.create('add.onnx'),
-      'add.onnx is an ONNX file.*py-ort export MODEL.onnx.*py-ort serve',
-    );
+    const onnx = 'add.onnx is an ONNX file.*py-ort export MODEL.onnx.*py-ort serve';
+    await fails(() => InferenceSession.create('add.onnx'), onnx);
     await fails(() => InferenceSession.create('index.html'), 'is a page or JSON');
     await fails(() => create('nowhere'), 'nowhere.pyort answered 404');
     await fails(() => InferenceSession.create(new Uint8Array(7)), 'ended after 7 bytes');
@@ -385,10 +344,8 @@ export const cases = {
       'parted.pyort.2.* is damaged: its .* bytes of data from .* not those that were written.*Load it past';
     await fails(() => create('spoilt/parted'), spoilt);
     await fails(() => create('spoilt/parted', { executionProviders: ['wasm'] }), spoilt);
-    await fails(
-      () => create('cut_off/parted'),
-      'parted.pyort.2 broke off .it ended after 1948 of 2048.*copy the file again',
-    );
+    const cutOff = 'parted.pyort.2 broke off .it ended after 1948 of 2048.*copy the file again';
+    await fails(() => create('cut_off/parted'), cutOff);
     const bytes = new Uint8Array(await (await fetch('wasm.pyort')).arrayBuffer());
     const start = 16 + new DataView(bytes.buffer).getUint32(8, true);
     bytes[start + 30] ^= 1; // in its only plan: another plan would not be read

@@ -1,9 +1,9 @@
 // The cases of test_javascript_tensor.py: tensors of every type, in the page's own buffers, from images and back.
-import { equal, fails, near } from './javascript_checks.mjs';
+import { bufferOn, contents, ending, equal, fails, lasting, near } from './javascript_checks.mjs';
 import { env, InferenceSession, Tensor } from './py_ort.mjs';
 
 const create = (name, options) =>
-  InferenceSession.create(`${name}.pyort`, { executionProviders: ['webgpu', 'wasm'], ...options });
+  lasting(InferenceSession.create(`${name}.pyort`, { executionProviders: ['webgpu', 'wasm'], ...options }));
 const peer = async () => (await import('./onnxruntime_web.mjs')).Tensor;
 
 /** Colors that differ in every channel; opaque by default, since canvases lose hidden colors. */
@@ -68,7 +68,7 @@ const AS_BITS = {
   float8e5m2: [Uint8Array.of(0x3c, 0xc0, 0x42, 0xc4, 0), [1, -2, 3, -4, 0]],
 };
 
-export const cases = {
+export const cases = ending({
   'types, from the CPU and back': async () => {
     for (const [type, [bits, values]] of Object.entries(AS_BITS)) {
       for (const provider of ['webgpu', 'wasm']) {
@@ -77,7 +77,6 @@ export const cases = {
         equal([type, y.type, ...y.dims, y.size, y.data.constructor], [type, type, 5, 5, bits.constructor]);
         equal(y.data, bits);
         equal(f.data, values);
-        await session.release();
       }
     }
   },
@@ -93,46 +92,31 @@ export const cases = {
       equal(f.data, [1, -2, 3, -4, 5]);
     }
     equal([new Tensor(halves).type], ['float16']);
-    await session.release();
   },
 
   'GPU buffers filled by hand, of every type': async () => {
     const device = await (await navigator.gpu.requestAdapter()).requestDevice();
-    const usage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_SRC | GPUBufferUsage.COPY_DST;
-    const make = (elements) => {
-      const buffer = device.createBuffer({ size: 48, usage, mappedAtCreation: true });
+    const on = (elements, type) => {
       // The bytes behind the elements belong to no tensor.
-      const bytes = new Uint8Array(buffer.getMappedRange()).fill(0xa5);
-      if (elements) bytes.set(new Uint8Array(elements.buffer));
-      buffer.unmap();
-      return buffer;
+      const bytes = new Uint8Array(48).fill(0xa5);
+      bytes.set(new Uint8Array(elements.buffer));
+      return Tensor.fromGpuBuffer(bufferOn(device, bytes), { dataType: type, dims: [5] });
     };
-    const read = async (buffer, like) => {
-      const copy = device.createBuffer({ size: 48, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
-      const encoder = device.createCommandEncoder();
-      encoder.copyBufferToBuffer(buffer, 0, copy, 0, 48);
-      device.queue.submit([encoder.finish()]);
-      await copy.mapAsync(GPUMapMode.READ);
-      return new like.constructor(copy.getMappedRange(), 0, like.length);
-    };
-    const on = (gpuBuffer, type) => Tensor.fromGpuBuffer(gpuBuffer, { dataType: type, dims: [5] });
     const picks = Uint8Array.of(1, 0, 1, 1, 0);
-    const c = on(make(picks), 'bool');
+    const c = on(picks, 'bool');
     for (const [type, [x, values]] of Object.entries(IN_BUFFERS)) {
       const session = await create(`where_${type}`, { executionProviders: [{ name: 'webgpu', device }] });
       // The same elements in reverse.
       const [z, others] = [x.slice().reverse(), [...values].reverse()];
       const pick = (yes, no) => [...yes].map((value, i) => (picks[i] ? value : no[i]));
-      const [yes, no] = [on(make(x), type), on(make(z), type)];
-      const target = on(make(), type);
+      const [yes, no, target] = [on(x, type), on(z, type), on(new Uint8Array(0), type)];
       const { f } = await session.run({ c, x: yes, z: no }, { y: target, f: null });
       equal([type, ...f.data], [type, ...pick(values, others)]);
-      equal([type, ...(await read(target.gpuBuffer, x))], [type, ...pick(x, z)]);
+      equal([type, ...(await contents(device, target.gpuBuffer, x.constructor, 5))], [type, ...pick(x, z)]);
       // The next run reads a tensor that one run wrote; and on the CPU it has the type's own array.
       const { y: own } = await session.run({ c, x: target, z: no });
       const asNumbers = type === 'bfloat16' ? pick(x, z) : pick(values, others);
       equal([own.type, ...own.data], [type, ...asNumbers]);
-      await session.release();
     }
   },
 
@@ -146,7 +130,6 @@ export const cases = {
       const { f: again } = await session.run({ ...feeds, x: y, z: y });
       equal(again.data, f.data);
       equal(await y.getData(true), feeds.x.data);
-      await session.release();
     }
   },
 
@@ -167,7 +150,6 @@ export const cases = {
     equal([tensor.location, ...tensor.dims], ['texture', 1, 1, 1, 4]);
     await fails(() => session.run({ c: tensor, x: tensor, z: tensor }), 'in a texture: await getData');
     near(await tensor.getData(), [0, 0.2, 0.4, 1], 1e-6);
-    await session.release();
   },
 
   "pixels as onnxruntime-web's": async () => {
@@ -193,11 +175,8 @@ export const cases = {
 
   "images of tensors as onnxruntime-web's": async () => {
     const Theirs = await peer();
-    for (const [channels, format] of [
-      [3, undefined],
-      [3, 'RGB'],
-      [4, 'RGBA'],
-    ]) {
+    for (const format of [undefined, 'RGB', 'RGBA']) {
+      const channels = format?.length ?? 3;
       for (const norm of NORMS) {
         const data = Float32Array.from({ length: channels * 20 }, (_, i) => ((i * 37 + 11) % 300) / 255 - 0.1);
         const dims = [1, channels, 4, 5];
@@ -230,16 +209,11 @@ export const cases = {
       }
     }
     const [planes, pixels] = [await Tensor.fromImage(image), await Tensor.fromImage(image, { tensorLayout: 'NHWC' })];
-    equal(
-      pixels.data,
-      Array.from({ length: 60 }, (_, i) => planes.data[(i % 3) * 20 + Math.floor(i / 3)]),
-    );
+    const turned = planes.data.map((_, i) => planes.data[(i % 3) * 20 + Math.floor(i / 3)]);
+    equal(pixels.data, turned);
     const rounded = await Tensor.fromImage(image, { dataType: 'uint8', norm: { bias: -20, mean: 0.7 } });
     const clamped = (pixel) => Uint8ClampedArray.of((pixel - 20) / 0.7)[0];
-    equal(
-      rounded.data.slice(0, 20),
-      Array.from({ length: 20 }, (_, i) => clamped(image.data[4 * i])),
-    );
+    for (let i = 0; i < 20; i++) equal([i, rounded.data[i]], [i, clamped(image.data[4 * i])]);
     const halves = new Tensor('float16', Float16Array.from(planes.data), [1, 3, 4, 5]);
     near(halves.toImageData().data, image.data, 0.5);
   },
@@ -252,23 +226,13 @@ export const cases = {
     const png = await pngOf(image);
     const url = URL.createObjectURL(png);
     const expected = await Tensor.fromImage(image, { tensorFormat: 'RGB' });
-    for (const source of [
-      canvas,
-      offscreen,
-      png,
-      url,
-      new URL(url),
-      await createImageBitmap(png),
-      await elementOf(image),
-    ])
+    const shown = [await createImageBitmap(png), await elementOf(image)];
+    for (const source of [canvas, offscreen, png, url, new URL(url), ...shown])
       same(await Tensor.fromImage(source, { tensorFormat: 'RGB' }), expected);
     const video = document.createElement('video');
     video.muted = true;
-    const large = new ImageData(
-      new Uint8ClampedArray(64 * 64 * 4).map((_, i) => [200, 100, 50, 255][i % 4]),
-      64,
-    );
-    video.srcObject = canvasOf(large).captureStream(30);
+    const color = new Uint8ClampedArray(64 * 64 * 4).map((_, i) => [200, 100, 50, 255][i % 4]);
+    video.srcObject = canvasOf(new ImageData(color, 64)).captureStream(30);
     await video.play();
     const frame = await Tensor.fromImage(video, { dataType: 'uint8', tensorLayout: 'NHWC' });
     equal(frame.dims, [1, 64, 64, 3]);
@@ -277,10 +241,8 @@ export const cases = {
 
   'scaled images': async () => {
     // Left black, right white.
-    const image = new ImageData(
-      new Uint8ClampedArray(16 * 8 * 4).map((_, i) => (i % 4 === 3 || (i >> 2) % 16 > 7 ? 255 : 0)),
-      16,
-    );
+    const colors = new Uint8ClampedArray(16 * 8 * 4).map((_, i) => (i % 4 === 3 || (i >> 2) % 16 > 7 ? 255 : 0));
+    const image = new ImageData(colors, 16);
     for (const source of [image, canvasOf(image), await createImageBitmap(image), canvasOf(image).toDataURL()]) {
       const tensor = await Tensor.fromImage(source, { resizedWidth: 4, resizedHeight: 2, tensorFormat: 'RGB' });
       equal(tensor.dims, [1, 3, 2, 4]);
@@ -307,4 +269,4 @@ export const cases = {
     await fails(() => tensor.reshape([12]).toImageData(), 'not .12.');
     await fails(() => new Tensor('string', Array(12).fill('a'), [1, 3, 2, 2]).toImageData(), 'of string');
   },
-};
+});
