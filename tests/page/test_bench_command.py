@@ -8,56 +8,57 @@ import sys
 import numpy as np
 import pytest
 import small_models
+from npm_packages import peer_dist
 from onnx import TensorProto, helper, numpy_helper
+from text_form import parse
 
 from py_ort.bench import Row
 from py_ort.bench.benchmark_table import _COLUMNS, cells
-from py_ort.bench.peer import find_dist
-from py_ort.exceptions import EngineError
+from py_ort.bench.floor import Floors
+
+GPU, WASM, PEER = ("--webgpu", "software"), ("--provider", "wasm"), ("--against", "onnxruntime-web")
+DEVICES = {}
+
+
+@pytest.fixture(autouse=True)
+def each_device_is_measured_once(monkeypatch):
+    """In all tests together: that takes ten seconds."""
+    monkeypatch.setattr(Floors, "__init__", lambda floors: setattr(floors, "_devices", DEVICES))
 
 
 @pytest.fixture
-def bench(py_ort_command, tmp_path):
+def bench(py_ort_json, tmp_path):
     """Time a model, an Add by default; return the status, the rows and the messages."""
 
-    def run(*arguments: object, model: bytes | None = None):
+    def run(*arguments, model=None):
         (tmp_path / "m.onnx").write_bytes(model or small_models.add())
-        status, out, err = py_ort_command("bench", tmp_path / "m.onnx", "--runs", 1, "--json", "-", *arguments)
-        return status, json.loads(out or "[]"), err
+        return py_ort_json("bench", tmp_path / "m.onnx", "--runs", 1, *arguments)
 
     return run
 
 
 @pytest.fixture(scope="module")
 def onnxruntime_web():
-    try:
-        find_dist()
-    except EngineError as e:
-        pytest.skip(str(e))
+    return peer_dist()
 
 
 def test_a_row_for_each_provider(bench):
-    status, rows, _ = bench("--webgpu", "software")
-    assert status == 0 and [(row["provider"], row["nodes"]) for row in rows] == [
-        ("webgpu", "1 webgpu"),
-        ("wasm", "1 wasm"),
-    ]
+    status, rows, _ = bench(*GPU)
+    found = [(row["provider"], row["nodes"]) for row in rows]
+    assert status == 0 and found == [("webgpu", "1 webgpu"), ("wasm", "1 wasm")]
     assert all(row["median_ms"] > 0 and row["max_rel_err"] == 0 for row in rows)
     assert "swiftshader" in rows[0]["adapter"] and not rows[1]["adapter"]
 
 
 def test_beside_each_time_is_what_the_device_could_do_at_best(bench):
-    weights = numpy_helper.from_array(np.ones((256, 256), np.float32), "w")
-    product = small_models.model(
-        [helper.make_node("MatMul", ["x", "w"], ["y"])],
-        [small_models.floats("x", [256, 256])],
-        [small_models.floats("y", [256, 256])],
-        [weights],
+    DEVICES.clear()  # at the time of the run: a floor above it is none
+    product = parse(
+        "g (float[256,256] x) => (float[256,256] y) { y = MatMul(x, w) }", {"w": np.ones((256, 256), np.float32)}
     )
-    _, (gpu, cpu), _ = bench("--webgpu", "software", model=product)
+    _, (gpu, cpu), _ = bench(*GPU, model=product.SerializeToString())
     for row in gpu, cpu:
         floor = row["floor"]
-        assert floor["arithmetic_ms"] > 0 and floor["memory_ms"] > 0 and floor["transfers_ms"] > 0
+        assert min(floor[part] for part in ("arithmetic_ms", "memory_ms", "transfers_ms")) > 0
         assert floor["ms"] > floor["arithmetic_ms"]
         assert "×" in cells([Row(**row)])[0][_COLUMNS.index("floor")]
     assert gpu["floor"]["round_trip_ms"] > 0 and gpu["floor"]["launches_ms"] > 0
@@ -65,7 +66,7 @@ def test_beside_each_time_is_what_the_device_could_do_at_best(bench):
 
 
 def test_a_row_says_that_nodes_fell_back(bench):
-    _, (row,), _ = bench("--webgpu", "software", "--provider", "webgpu", model=small_models.add(TensorProto.DOUBLE))
+    _, (row,), _ = bench(*GPU, "--provider", "webgpu", model=small_models.add(TensorProto.DOUBLE))
     assert row["nodes"] == "1 wasm"
 
 
@@ -76,28 +77,25 @@ def test_without_webgpu_the_row_of_webgpu_says_why_and_the_others_are_there(benc
     assert rows[1]["provider"] == "wasm" and rows[1]["median_ms"] > 0 and not rows[1]["error"]
 
 
-def test_a_model_that_fails_is_a_row_among_others(py_ort_command, tmp_path):
-    (tmp_path / "good.onnx").write_bytes(small_models.add())
+def test_a_model_that_fails_is_a_row_among_others(py_ort_command, py_ort_json, add_file, tmp_path):
     (tmp_path / "bad.onnx").write_bytes(small_models.unknown_operator("my.domain"))
-    files = tmp_path / "bad.onnx", tmp_path / "good.onnx"
-    status, out, err = py_ort_command("bench", *files, "--provider", "wasm", "--runs", 1, "--json", "-")
-    bad, good = json.loads(out)
+    command = ("bench", tmp_path / "bad.onnx", add_file, *WASM, "--runs", 1)
+    status, (bad, good), err = py_ort_json(*command)
     assert status == 1 and "Frobnicate" in bad["error"] and bad["create_ms"] is None and "Frobnicate" in err
-    assert good["model"] == "good" and good["median_ms"] > 0
-    assert "Frobnicate" in py_ort_command("bench", *files, "--provider", "wasm", "--runs", 1)[1]
+    assert good["model"] == "add" and good["median_ms"] > 0
+    assert "Frobnicate" in py_ort_command(*command)[1]
 
 
 def test_dimensions_and_files_are_what_both_engines_get(bench, tmp_path, onnxruntime_web):
     np.save(tmp_path / "scale.npy", np.full(3, 2, np.float32))
-    given = ("--dim", "N=5", "--input", f"scale={tmp_path / 'scale.npy'}", "--provider", "wasm")
-    status, rows, said = bench(*given, "--against", "onnxruntime-web")
+    status, rows, said = bench("--dim", "N=5", "--input", f"scale={tmp_path / 'scale.npy'}", *WASM, *PEER)
     assert status == 0 and [row["engine"] for row in rows] == ["py_ort", "onnxruntime-web"], said
     assert [row["max_rel_err"] for row in rows] == [0, 0] and rows[0]["reference"] == "onnxruntime"
 
 
 def test_without_native_onnxruntime_the_error_is_told_against_the_peer(bench, monkeypatch, onnxruntime_web):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    status, (ours, theirs), said = bench("--provider", "wasm", "--against", "onnxruntime-web")
+    status, (ours, theirs), said = bench(*WASM, *PEER)
     assert status == 0 and ours["reference"] == "onnxruntime-web wasm" and ours["max_rel_err"] == 0
     assert theirs["max_rel_err"] is None and theirs["reference"] == "" and "nothing to compare" not in said
 
@@ -110,11 +108,9 @@ def test_an_empty_column_of_errors_has_a_reason(bench, monkeypatch):
 
 
 def test_the_rows_of_onnxruntime_web(bench, onnxruntime_web):
-    arguments = ("--webgpu", "software", "--provider", "webgpu", "--against", "onnxruntime-web")
-    x, y = small_models.floats("x", [3, 3]), small_models.floats("y", [])
-    det = small_models.model([helper.make_node("Det", ["x"], ["y"])], [x], [y])  # WebGPU has no kernel for it
+    det = parse("g (float[3,3] x) => (float y) { y = Det(x) }").SerializeToString()  # WebGPU has no kernel for it
     for model, theirs in ((small_models.add(), "webgpu"), (det, "some wasm")):
-        status, rows, said = bench(*arguments, model=model)
+        status, rows, said = bench(*GPU, "--provider", "webgpu", *PEER, model=model)
         assert status == 0, said
         assert [row["provider"] for row in rows] == ["webgpu", "webgpu", "jsep"]
         assert [row["nodes"] for row in rows[1:]] == [theirs, theirs]
@@ -133,46 +129,40 @@ def test_the_ratio_is_to_our_row_of_the_same_measurement():
 
 def test_each_browser_has_a_row(bench, tmp_path):
     """Including one that is missing; the others continue."""
-    status, rows, said = bench("--provider", "wasm", "--browser", "/no/browser", "--browser", "chromium")
+    status, rows, said = bench(*WASM, "--browser", "/no/browser", "--browser", "chromium")
     none, chromium = rows
     assert status == 1 and "BrowserNotFound" in none["error"] and none["browser"] == "/no/browser" in said
     assert chromium["browser"] == "chromium" and chromium["browser_version"].split()[-1][0].isdigit()
     assert chromium["median_ms"] > 0 and not chromium["error"]
 
 
-def test_earlier_rows(py_ort_command, tmp_path):
-    (tmp_path / "m.onnx").write_bytes(small_models.add())
-    file, options = tmp_path / "old.json", ("--provider", "wasm", "--runs", 1)
-    py_ort_command("bench", tmp_path / "m.onnx", *options, "--json", file)
+def test_earlier_rows(py_ort_command, py_ort_json, add_file, tmp_path):
+    file, command = tmp_path / "old.json", ("bench", add_file, *WASM, "--runs", 1)
+    py_ort_command(*command, "--json", file)
     rows = json.loads(file.read_text())
     rows[0]["median_ms"] = 1000.0
     file.write_text(json.dumps(rows))
-    status, out, _ = py_ort_command("bench", tmp_path / "m.onnx", *options, "--against", file)
+    status, out, _ = py_ort_command(*command, "--against", file)
     assert status == 0 and "before" in out and "1000.0 (-100%)" in out
-    _, out, _ = py_ort_command("bench", tmp_path / "m.onnx", *options, "--against", file, "--json", "-")
-    assert json.loads(out)[0]["before_ms"] == 1000
+    assert py_ort_json(*command, "--against", file)[1][0]["before_ms"] == 1000
     for text in ("{}", "[1]", "no JSON"):
         file.write_text(text)
-        status, _, said = py_ort_command("bench", tmp_path / "m.onnx", *options, "--against", file)
+        status, _, said = py_ort_command(*command, "--against", file)
         assert status == 1 and "no rows of" in said
-    status, _, said = py_ort_command("bench", tmp_path / "m.onnx", "--against", "onnxruntime-wep")
+    status, _, said = py_ort_command("bench", add_file, "--against", "onnxruntime-wep")
     assert status == 2 and "neither onnxruntime-web nor a file" in said
 
 
 def _dense() -> bytes:
     """Two products with weights, which both ways of quantizing accept."""
     rng = np.random.default_rng(0)
-    weights = [numpy_helper.from_array(rng.standard_normal((64, 64)).astype(np.float32), name) for name in "vw"]
-    nodes = [helper.make_node("MatMul", ["x", "v"], ["between"]), helper.make_node("MatMul", ["between", "w"], ["y"])]
-    x, y = small_models.floats("x", [8, 64]), small_models.floats("y", [8, 64])
-    graph = helper.make_graph(nodes, "dense", [x], [y], weights)
-    opset = helper.make_opsetid("", 17)
-    return helper.make_model(graph, opset_imports=[opset], ir_version=8).SerializeToString()
+    weights = {name: rng.standard_normal((64, 64)).astype(np.float32) for name in "vw"}
+    text = "g (float[8,64] x) => (float[8,64] y) { between = MatMul(x, v)  y = MatMul(between, w) }"
+    return parse(text, weights).SerializeToString()
 
 
 def test_quantized_models_have_rows_beside_the_float_one(bench, onnxruntime_web):
-    both = ("--quantize", "dynamic", "--quantize", "qdq")
-    status, rows, said = bench("--provider", "wasm", "--against", "onnxruntime-web", *both, model=_dense())
+    status, rows, said = bench(*WASM, *PEER, "--quantize", "dynamic", "--quantize", "qdq", model=_dense())
     assert status == 0, said
     assert [(row["quantized"], row["engine"]) for row in rows] == [
         (form, engine) for form in ("", "dynamic", "qdq") for engine in ("py_ort", "onnxruntime-web")
@@ -198,17 +188,17 @@ def test_models_of_the_first_onnx_files_are_quantized(bench):
     inputs = [x, helper.make_tensor_value_info("sizes", TensorProto.INT64, [4])]
     graph = helper.make_graph(nodes, "g", inputs, [y], [sizes])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 9)], ir_version=3).SerializeToString()
-    status, rows, said = bench("--provider", "wasm", "--quantize", "qdq", model=model)
+    status, rows, said = bench(*WASM, "--quantize", "qdq", model=model)
     assert status == 0, said
     assert rows[1]["quantized"] == "qdq" and rows[1]["median_ms"] > 0 and rows[1]["max_rel_err"] < 1e-2
 
 
 def test_what_cannot_be_quantized_has_a_row_that_says_why(bench, monkeypatch):
-    status, (plain, quantized), said = bench("--provider", "wasm", "--quantize", "qdq", model=_dense())
+    status, (plain, quantized), said = bench(*WASM, "--quantize", "qdq", model=_dense())
     assert status == 0 and quantized["error"] == "", said
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     monkeypatch.setitem(sys.modules, "onnxruntime.quantization", None)
-    status, (plain, quantized), said = bench("--provider", "wasm", "--quantize", "qdq", model=_dense())
+    status, (plain, quantized), said = bench(*WASM, "--quantize", "qdq", model=_dense())
     assert status == 1 and plain["median_ms"] > 0 and quantized["median_ms"] is None
     assert quantized["error"].startswith("NotFound") and "pip install onnxruntime" in said
 
