@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
-import small_models
 from native import native_session
+from npm_packages import peer_dist
 
 from py_ort import BrowserOptions
-from py_ort.bench.decode.decoder import Decoder, read_decoder
+from py_ort.bench.decode.decoder import read_decoder
 from py_ort.bench.decode.ours import Loop, spread
 from py_ort.bench.decode.random_llama import SIZES, Form, write_random_llama
-from py_ort.bench.peer import find_dist
-from py_ort.exceptions import EngineError
 
 pytestmark = pytest.mark.browser
 FORMS = {
@@ -23,6 +19,7 @@ FORMS = {
     "concat": Form(caches="concat", block=16),
     "floats": Form(caches="concat", bits=0),
 }
+SHORT = ("--decode", "--past", 5, "--words", 3)
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +28,11 @@ def decoders(tmp_path_factory):
     return {name: write_random_llama(folder / f"{name}.onnx", SIZES["tiny"], form) for name, form in FORMS.items()}
 
 
-def native_words(decoder: Decoder, prompt: np.ndarray, count: int) -> list[int]:
+def native_words(decoder, prompt, count):
     session = native_session(decoder.path)
     caches = {c.past: np.zeros((1, c.heads, 0, c.size), decoder.dtype) for c in decoder.caches}
     names = ["logits", *(cache.present for cache in decoder.caches)]
-    words: list[int] = []
-    past, given = 0, prompt
+    words, past, given = [], 0, prompt
     while len(words) <= count:
         logits, *presents = session.run(names, {**decoder.feeds(given, past), **caches})
         caches = dict(zip(caches, presents, strict=True))
@@ -76,43 +72,30 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path):
         assert first == second and first != other
 
 
-def test_a_row_for_each_way(py_ort_command, decoders):
-    arguments = ("--decode", "--webgpu", "software", "--past", 5, "--tokens", 3)
-    status, out, err = py_ort_command("bench", decoders["grouped"], *arguments, "--json", "-")
-    rows = json.loads(out)
+def test_a_row_for_each_way(py_ort_command, py_ort_json, decoders):
+    status, rows, err = py_ort_json("bench", decoders["grouped"], *SHORT, "--webgpu", "software")
     assert status == 0, err
-    assert [(r["provider"], r["loop"]) for r in rows] == [
-        ("webgpu", "generate"),
-        ("webgpu", "in place"),
-        ("webgpu", "growing"),
-        ("wasm", "generate"),
-        ("wasm", "growing"),
-    ]
+    on_gpu, on_cpu = ("generate", "in place", "growing"), ("generate", "growing")
+    wanted = [*(("webgpu", way) for way in on_gpu), *(("wasm", way) for way in on_cpu)]
+    assert [(r["provider"], r["loop"]) for r in rows] == wanted
     assert all(r["tokens_per_second"] > 0 and r["same_words"] == 4 for r in rows)
-    table = py_ort_command("bench", decoders["grouped"], *arguments, "--provider", "wasm")[1]
+    table = py_ort_command("bench", decoders["grouped"], *SHORT, "--provider", "wasm")[1]
     assert "3 tokens after a prompt of 5" in table and "4 of 4" in table
 
 
-def test_the_other_engine_keeps_its_caches(py_ort_command, decoders):
-    try:
-        find_dist()
-    except EngineError as e:
-        pytest.skip(str(e))
-    arguments = ("--decode", "--provider", "wasm", "--past", 5, "--words", 3, "--against", "onnxruntime-web")
-    status, out, err = py_ort_command("bench", decoders["concat"], *arguments, "--json", "-")
+def test_the_other_engine_keeps_its_caches(py_ort_json, decoders):
+    peer_dist()
+    arguments = (*SHORT, "--provider", "wasm", "--against", "onnxruntime-web")
+    status, rows, err = py_ort_json("bench", decoders["concat"], *arguments)
     assert status == 0, err
-    assert [(r["engine"], r["same_words"]) for r in json.loads(out)] == [
-        ("py_ort", 4),
-        ("py_ort", 4),
-        ("onnxruntime-web", 4),
-    ]
+    engines = ("py_ort", "py_ort", "onnxruntime-web")
+    assert [(r["engine"], r["same_words"]) for r in rows] == [(engine, 4) for engine in engines]
 
 
-def test_what_is_no_decoder_is_said_to_be_none(py_ort_command, tmp_path):
-    (tmp_path / "add.onnx").write_bytes(small_models.add())
-    status, _, err = py_ort_command("bench", tmp_path / "add.onnx", "--decode")
+def test_what_is_no_decoder_is_said_to_be_none(py_ort_command, add_file):
+    status, _, err = py_ort_command("bench", add_file, "--decode")
     assert status == 1 and "past_key_values" in err
-    status, _, err = py_ort_command("bench", tmp_path / "add.onnx", "--decode", "--page")
+    status, _, err = py_ort_command("bench", add_file, "--decode", "--page")
     assert status == 2 and "--page" in err
 
 

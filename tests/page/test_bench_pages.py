@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import http.client
-import json
 import statistics
 import time
 
 import pytest
 import small_models
+from npm_packages import peer_dist
 
 import py_ort
 from py_ort.bench.in_pages.measure import PageRow
 from py_ort.bench.in_pages.page_table import page_table
 from py_ort.bench.in_pages.site import Site
-from py_ort.bench.peer import find_dist
-from py_ort.exceptions import EngineError
 
 pytestmark = pytest.mark.browser
-FEW = ("--webgpu", "software", "--runs", 2, "--visits", 1, "--json", "-")
+PEER = ("--against", "onnxruntime-web", "--provider", "wasm")
+
+
+@pytest.fixture
+def bench(py_ort_json):
+    """Time a page, twice; return the status, the rows and the messages."""
+    return lambda *more: py_ort_json("bench", "--page", *more, "--webgpu", "software", "--runs", 2, "--visits", 1)
 
 
 @pytest.fixture
@@ -29,56 +33,40 @@ def exported(tmp_path):
     return tmp_path / "m.pyort"
 
 
-def test_a_cold_and_a_warm_visit_on_each_provider(py_ort_command, exported):
-    status, out, err = py_ort_command("bench", "--page", exported, *FEW)
+def test_a_cold_and_a_warm_visit_on_each_provider(bench, exported):
+    status, rows, err = bench(exported)
     assert status == 0, err
-    rows = json.loads(out)
-    assert [(row["provider"], row["visit"]) for row in rows] == [
-        (provider, visit) for provider in ("webgpu", "wasm") for visit in ("cold", "warm")
-    ]
+    wanted = [(provider, visit) for provider in ("webgpu", "wasm") for visit in ("cold", "warm")]
+    assert [(row["provider"], row["visit"]) for row in rows] == wanted
     for row in rows:
         assert 0 < row["module_ms"] < row["created_ms"] < row["first_ms"] and row["steady_ms"] > 0
         # The first visit fetches everything, the second one nothing: the browser has it.
         assert row["bytes"] > exported.stat().st_size if row["visit"] == "cold" else row["bytes"] == 0
 
 
-def test_against_the_peer(py_ort_command, exported):
-    try:
-        find_dist()
-    except EngineError as e:
-        pytest.skip(str(e))
-    options = ("--against", "onnxruntime-web", "--provider", "wasm")
+def test_against_the_peer(bench, exported):
+    peer_dist()
     moved = exported.with_name("other.pyort")
     exported.rename(moved)
-    status, out, err = py_ort_command("bench", "--page", moved, *FEW, *options)
+    status, _, err = bench(moved, *PEER)
     assert status != 0 and "other.onnx is not there" in err and "--model" in err
-    status, out, err = py_ort_command(
-        "bench", "--page", moved, "--model", exported.with_suffix(".onnx"), *FEW, *options
-    )
+    status, rows, err = bench(moved, "--model", exported.with_suffix(".onnx"), *PEER)
     assert status == 0, err
-    ours, theirs = ([row for row in json.loads(out) if row["engine"] == name] for name in ("py_ort", "onnxruntime-web"))
+    ours, theirs = ([row for row in rows if row["engine"] == name] for name in ("py_ort", "onnxruntime-web"))
     assert len(ours) == len(theirs) == 2
     assert ours[0]["bytes"] < theirs[0]["bytes"] and theirs[0]["first_ms"] > 0
 
 
-def test_engines_that_differ_are_not_compared(py_ort_command, exported, tmp_path):
-    other = small_models.model(
-        *([], [small_models.floats("x", ["N", 4, 8, 8])], [small_models.floats("x", ["N", 4, 8, 8])])
-    )
-    (tmp_path / "other.onnx").write_bytes(other)
-    try:
-        find_dist()
-    except EngineError as e:
-        pytest.skip(str(e))
-    status, _, err = py_ort_command(
-        *("bench", "--page", exported, "--model", tmp_path / "other.onnx", *FEW),
-        *("--against", "onnxruntime-web", "--provider", "wasm"),
-    )
+def test_engines_that_differ_are_not_compared(bench, exported, tmp_path):
+    peer_dist()
+    x = small_models.floats("x", ["N", 4, 8, 8])
+    (tmp_path / "other.onnx").write_bytes(small_models.model([], [x], [x]))
+    status, _, err = bench(exported, "--model", tmp_path / "other.onnx", *PEER)
     assert status != 0 and "other outputs than ours" in err
 
 
-def test_what_is_no_exported_model(py_ort_command, exported):
-    status, _, err = py_ort_command("bench", "--page", exported.with_suffix(".onnx"), *FEW)
+def test_what_is_no_exported_model(bench, exported):
+    status, _, err = bench(exported.with_suffix(".onnx"))
     assert status != 0 and "is no .pyort file" in err and "py-ort export" in err
 
 
