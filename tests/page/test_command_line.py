@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -16,28 +15,21 @@ from onnx import TensorProto, helper
 
 from py_ort.browser import find
 
-
-@pytest.fixture
-def model(tmp_path) -> Path:
-    path = tmp_path / "add.onnx"
-    path.write_bytes(small_models.add())
-    return path
+GPU, WASM = ("--provider", "webgpu", "--webgpu", "software"), ("--provider", "wasm")
 
 
-def py_ort(*arguments: object, status: int = 0) -> subprocess.CompletedProcess[str]:
+def py_ort(*arguments, status=0):
     command = [sys.executable, "-m", "py_ort.cli", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == status, done.stdout + done.stderr
     return done
 
 
-def test_run(model, tmp_path):
+def test_run(add_file, tmp_path):
     """In a separate process, like the first error below: the others run in this one, with its browsers."""
     np.save(tmp_path / "x.npy", np.ones((2, 3), np.float32))
-    done = py_ort(
-        *("run", model, "--input", f"x={tmp_path / 'x.npy'}", "--random", "--json", "-"),
-        *("--provider", "wasm", "--output-dir", tmp_path / "out"),
-    )
+    options = ("--input", f"x={tmp_path / 'x.npy'}", "--random", "--json", "-", "--output-dir", tmp_path / "out")
+    done = py_ort("run", add_file, *options, *WASM)
     said = json.loads(done.stdout)
     assert said["nodes"] == {"wasm": 1} and said["providers"] == ["CPUExecutionProvider"]
     assert said["outputs"][0]["shape"] == [2, 3] and said["create_ms"] > 0 and said["browser_ms"] >= 0
@@ -45,48 +37,43 @@ def test_run(model, tmp_path):
     assert "reading the model" in done.stderr
 
 
-def test_run_prints_a_table(py_ort_command, model):
-    options = ("--provider", "webgpu", "--webgpu", "software", "--launcher", "process")
-    status, out, _ = py_ort_command("run", model, "--random", *options)
+def test_run_prints_a_table(py_ort_command, add_file):
+    status, out, _ = py_ort_command("run", add_file, "--random", *GPU, "--launcher", "process")
     assert status == 0 and "1 on webgpu" in out and "float32" in out and "swiftshader" in out
 
 
-def test_placement(py_ort_command, model):
-    options = ("--provider", "webgpu", "--webgpu", "software")
-    status, out, _ = py_ort_command("placement", model, "--json", "-", *options)
-    (node,) = json.loads(out)["nodes"]
+def test_placement(py_ort_command, py_ort_json, add_file):
+    status, said, _ = py_ort_json("placement", add_file, *GPU)
+    (node,) = said["nodes"]
     assert status == 0 and node["op_type"] == "Add" and node["provider"] == "webgpu"
-    assert "1 nodes on webgpu" in py_ort_command("placement", model, *options)[1]
+    assert "1 nodes on webgpu" in py_ort_command("placement", add_file, *GPU)[1]
 
 
-def test_browsers(py_ort_command):
-    status, out, _ = py_ort_command("browsers", "--webgpu", "software", "--browser", "chromium", "--json", "-")
-    found = json.loads(out)
+def test_browsers(py_ort_json):
+    status, found, _ = py_ort_json("browsers", "--webgpu", "software", "--browser", "chromium")
     assert status == 0
     assert [each["name"] for each in found] == ["chromium"], "no other one is started"
     assert "hromium" in found[0]["version"] and "swiftshader" in found[0]["adapter"]
     assert found[0]["cross_origin_isolated"]
 
 
-def test_each_browser_is_listed_once(py_ort_command, tmp_path, monkeypatch):
+def test_each_browser_is_listed_once(py_ort_json, tmp_path, monkeypatch):
     """Under one name, whatever commands start it."""
     for command, version in (("firefox", "Fox 1.2"), ("firefox-esr", "Fox 1.2"), ("firefox-nightly", "Fox 3.4")):
         (tmp_path / command).write_text(f"#!/bin/sh\necho {version}\n")
         (tmp_path / command).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    status, out, _ = py_ort_command("browsers", "--no-probe", "--json", "-")
-    found = [each for each in json.loads(out) if each["version"].startswith("Fox")]
-    assert status == 0 and [(each["name"], each["version"]) for each in found] == [
-        ("firefox", "Fox 1.2"),
-        ("firefox", "Fox 3.4"),
-    ]
+    status, listed, _ = py_ort_json("browsers", "--no-probe")
+    found = [each for each in listed if each["version"].startswith("Fox")]
+    assert status == 0 and {each["name"] for each in found} == {"firefox"}
+    assert [each["version"] for each in found] == ["Fox 1.2", "Fox 3.4"]
     assert found[0]["also"] == [str(tmp_path / "firefox-esr")]
     missing = re.search(r"^not found: (.*); py-ort browsers", py_ort_command("browsers", "--no-probe")[1], re.MULTILINE)
     assert missing is None or "firefox" not in missing[1]
     monkeypatch.setattr(find, "installed", lambda family: [tmp_path / "firefox"] if family == "firefox" else [])
     assert "not found: chromium, webkit, qtwebengine; " in py_ort_command("browsers", "--no-probe")[1]
-    status, out, _ = py_ort_command("browsers", "--no-probe", "--browser", tmp_path / "firefox", "--json", "-")
-    assert [each["version"] for each in json.loads(out)] == ["Fox 1.2"]
+    _, found, _ = py_ort_json("browsers", "--no-probe", "--browser", tmp_path / "firefox")
+    assert [each["version"] for each in found] == ["Fox 1.2"]
 
 
 def test_help_of_browsers_names_them_all(py_ort_command):
@@ -130,56 +117,59 @@ def test_errors_are_one_message_and_status_1(py_ort_command, arguments, words):
 
 @pytest.mark.parametrize("command", ["bench", "profile"])
 @pytest.mark.parametrize("threads", ["-1", "257", "99999999999999999999"])
-def test_numbers_of_threads_are_refused_at_once(command, threads):
-    done = py_ort(command, "--threads", threads, "model.onnx", status=2)
-    assert "--threads" in done.stderr and "range" in done.stderr
+def test_numbers_of_threads_are_refused_at_once(py_ort_command, command, threads):
+    status, _, err = py_ort_command(command, "--threads", threads, "model.onnx")
+    assert status == 2 and "--threads" in err and "range" in err
 
 
-def test_inputs_without_a_file_are_random(py_ort_command, model):
+def test_inputs_without_a_file_are_random(py_ort_command, add_file):
     """As in all other commands; --random is accepted as before."""
     for more in ((), ("--random",)):
-        status, out, err = py_ort_command("run", model, "--provider", "wasm", "--webgpu", "software", *more)
+        status, out, err = py_ort_command("run", add_file, *WASM, "--webgpu", "software", *more)
         assert status == 0 and "x: random float32 [1, 3]" in err and "float32" in out
 
 
-def test_where_it_did_not_run(py_ort_command, model):
+def test_where_it_did_not_run(py_ort_command, py_ort_json, add_file):
     """Without WebGPU there is no run on it; as one of two it is skipped, and the result says so."""
-    status, out, err = py_ort_command("run", model, "--random", "--provider", "webgpu", "--webgpu", "off")
+    status, out, err = py_ort_command("run", add_file, "--random", "--provider", "webgpu", "--webgpu", "off")
     assert status == 1 and "NoAdapter" in err and not out
-    status, out, _ = py_ort_command("run", model, "--random", "--webgpu", "off", "--json", "-")
-    said = json.loads(out)
+    status, said, _ = py_ort_json("run", add_file, "--random", "--webgpu", "off")
     assert status == 0 and said["nodes"] == {"wasm": 1} and not said["adapter"]
     assert said["providers"] == ["CPUExecutionProvider"]
     assert "What helps" in said["left_out"]["webgpu"]
 
 
 @pytest.mark.parametrize("command", ["placement", "profile"])
-def test_reports_of_where_it_did_not_run(py_ort_command, model, tmp_path, command):
+def test_reports_of_where_it_did_not_run(py_ort_command, py_ort_json, add_file, tmp_path, command):
     options = ("--runs", 1, "--html", tmp_path / "page.html") if command == "profile" else ()
-    status, out, _ = py_ort_command(command, model, "--webgpu", "off", *options)
+    status, out, _ = py_ort_command(command, add_file, "--webgpu", "off", *options)
     assert status == 0 and "webgpu is left out: " in out and "What helps" in out
-    _, out, _ = py_ort_command(command, model, "--webgpu", "off", *options[:2], "--json", "-")
-    assert "What helps" in json.loads(out)["left_out"]["webgpu"]
+    _, said, _ = py_ort_json(command, add_file, "--webgpu", "off", *options[:2])
+    assert "What helps" in said["left_out"]["webgpu"]
     if options:
         assert "WebGPU has no adapter" in (tmp_path / "page.html").read_text()
 
 
-def test_cache(py_ort_command, model, tmp_path, monkeypatch):
-    monkeypatch.setenv("PY_ORT_CACHE", "0")
-    status, _, err = py_ort_command("cache")
-    assert status == 1 and "PY_ORT_CACHE=0" in err
+@pytest.fixture
+def plans(tmp_path, monkeypatch):
+    """A cache of this test."""
     monkeypatch.setenv("PY_ORT_CACHE", "1")
     monkeypatch.setenv("PY_ORT_CACHE_DIR", str(tmp_path / "plans"))
-    assert py_ort_command("run", model, "--random", "--provider", "wasm")[0] == 0
-    status, out, _ = py_ort_command("cache", "--json", "-")
-    said = json.loads(out)
+
+
+def test_cache(py_ort_command, py_ort_json, add_file, tmp_path, plans, monkeypatch):
+    assert py_ort_command("run", add_file, "--random", *WASM)[0] == 0
+    status, said, _ = py_ort_json("cache")
     assert status == 0 and said["folder"].startswith(str(tmp_path)) and [p["model"] for p in said["plans"]] == ["small"]
     assert "1 plans" in py_ort_command("cache")[1]
     assert "1 plans removed" in py_ort_command("cache", "--clear")[1]
-    assert json.loads(py_ort_command("cache", "--json", "-")[1])["plans"] == []
+    assert py_ort_json("cache")[1]["plans"] == []
+    monkeypatch.setenv("PY_ORT_CACHE", "0")
+    status, _, err = py_ort_command("cache")
+    assert status == 1 and "PY_ORT_CACHE=0" in err
 
 
-def test_placement_gives_the_page_no_model(py_ort_command, model, monkeypatch):
+def test_placement_gives_the_page_no_model(py_ort_command, add_file, monkeypatch):
     """No shader is compiled, and no weight is sent."""
     from py_ort.runtime.page_runtime import PageRuntime
 
@@ -187,34 +177,30 @@ def test_placement_gives_the_page_no_model(py_ort_command, model, monkeypatch):
         raise AssertionError("a model was loaded into the page")
 
     monkeypatch.setattr(PageRuntime, "load", load)
-    status, out, said = py_ort_command("placement", model, "--provider", "webgpu", "--webgpu", "software")
+    status, out, said = py_ort_command("placement", add_file, *GPU)
     assert status == 0 and "1 nodes on webgpu" in out, said
 
 
-def test_the_cache_says_what_it_holds_and_removes_parts(py_ort_command, model, tmp_path, monkeypatch):
-    monkeypatch.setenv("PY_ORT_CACHE", "1")
-    monkeypatch.setenv("PY_ORT_CACHE_DIR", str(tmp_path / "plans"))
+def test_the_cache_says_what_it_holds_and_removes_parts(
+    py_ort_command, py_ort_json, add_file, tmp_path, plans, monkeypatch
+):
     monkeypatch.setenv("PY_ORT_CACHE_MB", "77")
     other = tmp_path / "other.onnx"
     other.write_bytes(small_models.gather())
-    for file, option in ((model, ()), (model, ("--dim", "N=4")), (other, ())):
-        assert py_ort_command("run", file, "--random", "--provider", "wasm", *option)[0] == 0
-    said = json.loads(py_ort_command("cache", "--json", "-")[1])
-    plans = sorted(((p["file"], p["providers"], p["inputs"].get("x")) for p in said["plans"]), key=str)
-    assert plans == [
-        (str(model), ["wasm"], ["N", 3]),
-        (str(model), ["wasm"], [4, 3]),
-        (str(other), ["wasm"], None),
-    ]
-    assert all(p["bytes"] > 0 for p in said["plans"])
+    for file, option in ((add_file, ()), (add_file, ("--dim", "N=4")), (other, ())):
+        assert py_ort_command("run", file, "--random", *WASM, *option)[0] == 0
+    held = py_ort_json("cache")[1]["plans"]
+    found = sorted(((p["file"], p["inputs"].get("x")) for p in held), key=str)
+    assert found == [(str(add_file), ["N", 3]), (str(add_file), [4, 3]), (str(other), None)]
+    assert all(p["bytes"] > 0 and p["providers"] == ["wasm"] for p in held)
     _, out, _ = py_ort_command("cache")
     assert all(words in out.replace("\n", "") for words in ("4×3", "N×3", "just now", "of at most 81 MB", "wasm"))
-    status, _, err = py_ort_command("cache", "--remove", str(model) + "x")
+    status, _, err = py_ort_command("cache", "--remove", str(add_file) + "x")
     assert status == 2 and "did you mean" in err
-    (key,) = (p["key"] for p in said["plans"] if p["file"] == str(other))
+    (key,) = (p["key"] for p in held if p["file"] == str(other))
     assert "1 plans removed" in py_ort_command("cache", "--remove", key[:12])[1]
-    assert "2 plans removed" in py_ort_command("cache", "--remove", model)[1]
-    assert json.loads(py_ort_command("cache", "--json", "-")[1])["plans"] == []
+    assert "2 plans removed" in py_ort_command("cache", "--remove", add_file)[1]
+    assert py_ort_json("cache")[1]["plans"] == []
 
 
 KERNEL = """
@@ -247,7 +233,7 @@ def test_kernel(py_ort_command, tmp_path, text, webgpu, status, said):
     assert found == status and said in out + err
 
 
-def test_run_of_what_gives_sequences_of_maps_and_strings(py_ort_command, tmp_path):
+def test_run_of_what_gives_sequences_of_maps_and_strings(py_ort_command, py_ort_json, tmp_path):
     """Like scikit-learn's classifiers: their type, their length, and a readable file."""
     maps, texts = onnx.TypeProto(), helper.make_tensor_value_info("name", TensorProto.STRING, [3])
     number = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
@@ -261,30 +247,27 @@ def test_run_of_what_gives_sequences_of_maps_and_strings(py_ort_command, tmp_pat
     ends = [small_models.floats("x", [1, 2])], [onnx.ValueInfoProto(name="y", type=maps), texts]
     (tmp_path / "m.onnx").write_bytes(small_models.model(nodes, *ends, domains=["ai.onnx.ml"]))
     np.save(tmp_path / "x.npy", np.array([[0.25, 0.75]], np.float32))
-    arguments = ("run", tmp_path / "m.onnx", "--provider", "wasm", "--input", f"x={tmp_path / 'x.npy'}")
+    arguments = ("run", tmp_path / "m.onnx", *WASM, "--input", f"x={tmp_path / 'x.npy'}")
     status, out, said = py_ort_command(*arguments, "--output-dir", tmp_path / "out")
     assert status == 0 and "seq(map(int64,tensor(float)))" in out, said
     assert json.loads((tmp_path / "out/y.json").read_text()) == [{"5": 0.25, "7": 0.75}]
     assert np.load(tmp_path / "out/name.npy").tolist() == ["a", "é", ""]
-    status, out, _ = py_ort_command(*arguments, "--json", "-")
-    assert [output["shape"] for output in json.loads(out)["outputs"]] == [[1], [3]]
+    assert [output["shape"] for output in py_ort_json(*arguments)[1]["outputs"]] == [[1], [3]]
 
 
-def test_run_in_each_browser_on_each_provider(py_ort_command, model, tmp_path):
+def test_run_in_each_browser_on_each_provider(py_ort_command, py_ort_json, add_file, tmp_path):
     """A missing one is a row that says so; outputs of the others are compared, and written side by side."""
     where = ("--browser", "chromium", "--browser", "/no/browser", "--provider", "webgpu", "--provider", "wasm")
-    arguments = ("run", model, "--random", "--webgpu", "software", *where)
-    status, out, said = py_ort_command(*arguments, "--json", "-", "--output-dir", tmp_path / "out")
-    runs = json.loads(out)["runs"]
-    assert status == 1 and "BrowserNotFound" in said and "outputs" not in json.loads(out)
-    assert [(run["browser"], run["provider"]) for run in runs] == [
-        *(("chromium", "webgpu"), ("chromium", "wasm"), ("/no/browser", "webgpu"), ("/no/browser", "wasm")),
-    ]
+    arguments = ("run", add_file, "--random", "--webgpu", "software", *where)
+    status, told, said = py_ort_json(*arguments, "--output-dir", tmp_path / "out")
+    runs = told["runs"]
+    assert status == 1 and "BrowserNotFound" in said and "outputs" not in told
+    wanted = [(browser, provider) for browser in ("chromium", "/no/browser") for provider in ("webgpu", "wasm")]
+    assert [(run["browser"], run["provider"]) for run in runs] == wanted
     assert runs[1]["max_rel_err"] == 0 and runs[1]["reference"] == "chromium webgpu" and runs[0]["reference"] == ""
     assert runs[0]["nodes"]["webgpu"] and runs[1]["nodes"]["wasm"] and "BrowserNotFound" in runs[2]["error"]
     assert {file.parent.name for file in (tmp_path / "out").rglob("*.npy")} == {"chromium-webgpu", "chromium-wasm"}
     status, out, _ = py_ort_command(*arguments)
     assert "chromium webgpu" in out and "0.0e+00" in out
-    status, out, _ = py_ort_command("run", model, "--random", "--provider", "wasm", "--json", "-")
-    alone = json.loads(out)
+    status, alone, _ = py_ort_json("run", add_file, "--random", *WASM)
     assert status == 0 and alone["outputs"] == alone["runs"][0]["outputs"] and alone["runs"][0]["provider"] == "wasm"

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
+from npm_packages import peer_dist
 from onnx import TensorProto, helper, numpy_helper
 from shared_browser import BROWSER
 
-from py_ort.exceptions import EngineError, Fail
-from py_ort.runtime.peer.package_files import find_dist
+from py_ort.exceptions import Fail
 from py_ort.testing.compare import InBrowser, Native, compare
 
 X = np.linspace(-2, 2, 64, dtype=np.float32).reshape(8, 8)
 WEBGPU = ("--provider", "webgpu", "--webgpu", "software")
 
 
-def network(**more: object) -> onnx.ModelProto:
-    """Two branches of a product, with a fusion in one, integers, and more values than are fetched at a time."""
+@pytest.fixture
+def model(tmp_path):
+    """Two branches of a product, with a fusion in one, integers, and more values than are fetched at a time; its
+    weights are external."""
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["product"], "the_product"),
         helper.make_node("Relu", ["product"], ["positive"], "the_relu"),
@@ -34,21 +34,15 @@ def network(**more: object) -> onnx.ModelProto:
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
     w = numpy_helper.from_array(np.cos(X) / 4, "w")
     graph = helper.make_graph(nodes, "network", [x], [y], [w])
-    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
-
-
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    """With external weights."""
+    network = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
     file = tmp_path / "network.onnx"
-    onnx.save(network(), file, save_as_external_data=True, location="w.bin", size_threshold=0)
+    onnx.save(network, file, save_as_external_data=True, location="w.bin", size_threshold=0)
     return file
 
 
-def test_the_same_everywhere(model, py_ort_command):
+def test_the_same_everywhere(model, py_ort_command, py_ort_json):
     for providers, reference in ((WEBGPU, "onnxruntime"), ((*WEBGPU, "--provider", "wasm"), "wasm")):
-        status, out, said = py_ort_command("compare", model, *providers, "--dim", "rows=4", "--json", "-")
-        found = json.loads(out)
+        status, found, said = py_ort_json("compare", model, *providers, "--dim", "rows=4")
         assert status == 0, said
         assert found["ok"] and found["first"] is None and not found["outputs"]
         assert (found["tested"], found["reference"]) == ("webgpu", reference)
@@ -121,11 +115,8 @@ def test_what_differs_only_where_it_is_fused(model):
 def test_tolerance_and_integers(model):
     """Equal values have the smallest difference."""
     x = {"x": X}
-    assert compare(model, x, InBrowser("wasm", options={"browser": BROWSER}), Native(), tolerance=0).first.op_type in (
-        "MatMul",
-        "Softmax",
-        "Sin",
-    )
+    exact = compare(model, x, InBrowser("wasm", options={"browser": BROWSER}), Native(), tolerance=0)
+    assert exact.first.op_type in ("MatMul", "Softmax", "Sin")
 
     def change(proto):
         node(proto, "the_size").attribute.append(helper.make_attribute("end", 1))
@@ -134,16 +125,12 @@ def test_tolerance_and_integers(model):
     assert found.first.name == "size" and "shape" in found.first.difference
 
 
-def test_the_runtime_that_others_ship(model, py_ort_command):
+def test_the_runtime_that_others_ship(model, py_ort_json):
     """Its own values, with weights in another file, compared with native onnxruntime and with py_ort."""
-    try:
-        find_dist()
-    except EngineError as e:
-        pytest.skip(str(e))
-    peer = ("--engine", "onnxruntime-web", "--provider", "wasm", "--dim", "rows=4", "--json", "-")
+    peer_dist()
+    peer = ("--engine", "onnxruntime-web", "--provider", "wasm", "--dim", "rows=4")
     for more, reference in (((), "onnxruntime"), (("--engine", "py_ort"), "wasm")):
-        status, out, said = py_ort_command("compare", model, *peer, *more)
-        found = json.loads(out)
+        status, found, said = py_ort_json("compare", model, *peer, *more)
         assert status == 0, said
         assert (found["tested"], found["reference"]) == ("onnxruntime-web wasm", reference)
         assert len(found["values"]) == 25 and all(value["part"] is not None for value in found["values"])
@@ -158,12 +145,12 @@ def test_without_native_onnxruntime_two_providers_are_compared(model, py_ort_com
 
 
 def test_wrong_command_lines(model, py_ort_command):
-    status, _, said = py_ort_command("compare", model, "--input", "z=z.npy")
-    assert status == 2
-    status, _, said = py_ort_command("compare", model, "--shape", "z=1")
-    assert status == 2 and "no input 'z'" in said
-    two = ("--provider", "wasm", "--engine", "onnxruntime-web", "--engine", "py_ort")
-    status, _, said = py_ort_command("compare", model, *WEBGPU, *two)
-    assert status == 2 and "one --engine or two" in said
-    status, _, said = py_ort_command("compare", model, "--webgpu", "off")
-    assert status == 1 and "NoAdapter" in said
+    two = (*WEBGPU, "--provider", "wasm", "--engine", "onnxruntime-web", "--engine", "py_ort")
+    for options, wanted, words in (
+        (("--input", "z=z.npy"), 2, ""),
+        (("--shape", "z=1"), 2, "no input 'z'"),
+        (two, 2, "one --engine or two"),
+        (("--webgpu", "off"), 1, "NoAdapter"),
+    ):
+        status, _, said = py_ort_command("compare", model, *options)
+        assert status == wanted and words in said, options

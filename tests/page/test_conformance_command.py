@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,10 +15,11 @@ from py_ort.testing.results import expectations_of
 
 WEBGPU = ("--provider", "webgpu", "--webgpu", "software")
 WITHOUT = ("--provider", "webgpu", "--webgpu", "off")
+WASM = ("--provider", "wasm")
 
 
 @pytest.fixture
-def cases(tmp_path: Path) -> Path:
+def cases(tmp_path):
     return right_and_wrong(tmp_path / "cases")
 
 
@@ -27,20 +27,20 @@ def cases(tmp_path: Path) -> Path:
 def conformance(py_ort_command):
     """Return the command's status and output."""
 
-    def run(*arguments: object) -> tuple[int, str]:
+    def run(*arguments):
         status, out, err = py_ort_command("conformance", *arguments)
         return status, out + err
 
     return run
 
 
-def expectations(tmp_path: Path, *names: str) -> tuple[str, Path]:
+def expectations(tmp_path, *names):
     file = tmp_path / "known.toml"
     file.write_text("[known_failures]\n" + "".join(f'{name} = "planted"\n' for name in names))
     return "--expectations", file
 
 
-@pytest.mark.parametrize("provider", [WEBGPU, ("--provider", "wasm")], ids=["webgpu", "wasm"])
+@pytest.mark.parametrize("provider", [WEBGPU, WASM], ids=["webgpu", "wasm"])
 def test_a_wrong_case_fails_the_run(cases, conformance, provider):
     status, said = conformance(cases, *provider)
     assert status == 1 and "1 passed, 1 failed" in said and "wrong output" in said
@@ -48,16 +48,16 @@ def test_a_wrong_case_fails_the_run(cases, conformance, provider):
 
 
 def test_expectations_are_to_be_right(cases, conformance, tmp_path):
-    wasm = ("--provider", "wasm")
-    assert conformance(cases, *wasm, *expectations(tmp_path, "wrong"))[0] == 0
-    status, said = conformance(cases, *wasm, *expectations(tmp_path, "wrong", "right"))
-    assert status == 1 and "right passed, but is listed as a known failure: planted" in said
-    status, said = conformance(cases, *wasm, *expectations(tmp_path))
-    assert status == 1 and "wrong failed: wrong output: y" in said
-    status, said = conformance(cases, *wasm, *expectations(tmp_path, "wrong", "gone"))
-    assert status == 1 and "gone is listed" in said
+    assert conformance(cases, *WASM, *expectations(tmp_path, "wrong"))[0] == 0
+    for names, words in (
+        (("wrong", "right"), "right passed, but is listed as a known failure: planted"),
+        ((), "wrong failed: wrong output: y"),
+        (("wrong", "gone"), "gone is listed"),
+    ):
+        status, said = conformance(cases, *WASM, *expectations(tmp_path, *names))
+        assert status == 1 and words in said, names
     # A filter skips expectations as it skips cases.
-    assert conformance(cases, *wasm, *expectations(tmp_path, "wrong", "gone"), "--filter", "r")[0] == 0
+    assert conformance(cases, *WASM, *expectations(tmp_path, "wrong", "gone"), "--filter", "r")[0] == 0
 
 
 def test_without_webgpu_nothing_passes_as_webgpu(cases, conformance, tmp_path):
@@ -104,27 +104,27 @@ def test_shape_arithmetic_is_no_test_of_a_gpu(tmp_path, conformance):
 
 def test_nothing_to_run_is_an_error(cases, conformance):
     for pattern, said in (("nothing", "InvalidArgument: no case to run"), ("(", "no regular expression")):
-        status, printed = conformance(cases, "--provider", "wasm", "--filter", pattern)
+        status, printed = conformance(cases, *WASM, "--filter", pattern)
         assert status != 0 and said in printed
     (cases / "right/test_data_set_0/input_0.pb").parent.rename(cases / "elsewhere")
     (cases / "right/test_data_set_0").mkdir()
-    assert conformance(cases, "--provider", "wasm", "--filter", "right")[0] == 1  # no data, so no comparison
+    assert conformance(cases, *WASM, "--filter", "right")[0] == 1  # no data, so no comparison
 
 
 def test_models_of_one_folder_are_cases_of_their_own(tmp_path, conformance):
     write(tmp_path / "wrong", X, model="a")
     write(tmp_path / "wrong", X, model="b")
-    status, _ = conformance(tmp_path, "--provider", "wasm", "--json", tmp_path / "a.json")
+    status, _ = conformance(tmp_path, *WASM, "--json", tmp_path / "a.json")
     assert status == 1 and json.loads((tmp_path / "a.json").read_text())["cases"].keys() == {"wrong/a", "wrong/b"}
-    conformance(tmp_path / "wrong", "--provider", "wasm", "--json", tmp_path / "a.json")
+    conformance(tmp_path / "wrong", *WASM, "--json", tmp_path / "a.json")
     assert json.loads((tmp_path / "a.json").read_text())["cases"].keys() == {"wrong/a", "wrong/b"}
 
 
 def test_the_terminal_names_cases_and_prints_no_empty_table(cases, conformance):
-    _, said = conformance(cases, "--provider", "wasm")
+    _, said = conformance(cases, *WASM)
     table = said[said.index("reason") : said.index("1 passed")]
     assert "wrong output" in table and table.rstrip().endswith("wrong")
-    status, said = conformance(cases, "--provider", "wasm", "--filter", "right")
+    status, said = conformance(cases, *WASM, "--filter", "right")
     assert status == 0 and "1 passed, 0 failed, 0 skipped" in said and "reason" not in said
 
 
@@ -132,7 +132,7 @@ def test_our_own_expectations_are_the_default(conformance):
     """For cases that are known to fail, expected or not."""
     known = expectations_of("onnx-node", "wasm")
     name = next(name for name in known if name.endswith("_bf16"))
-    status, said = conformance("onnx-node", "--provider", "wasm", "--filter", f"^({name}|test_relu)$", "--jobs", 1)
+    status, said = conformance("onnx-node", *WASM, "--filter", f"^({name}|test_relu)$", "--jobs", 1)
     assert status == 0 and "1 passed, 1 failed" in said and "(known)" in said
     assert expectations_of("onnx-node", "webgpu", fallback=False) and expectations_of("ort-web:x", "wasm")
     assert not expectations_of("onnx-node/folder", "wasm") and not expectations_of("ort-web", "wasm")
@@ -142,10 +142,9 @@ def test_sizes_and_files(tmp_path, conformance):
     """Feeds of the command take the place of the cases' own inputs."""
     write(tmp_path / "cases/one", np.maximum(X, 0))
     np.save(tmp_path / "x.npy", -X)
-    wasm = ("--provider", "wasm")
-    status, said = conformance(tmp_path / "cases", *wasm, "--input", f"x={tmp_path / 'x.npy'}")
+    status, said = conformance(tmp_path / "cases", *WASM, "--input", f"x={tmp_path / 'x.npy'}")
     assert status == 1 and "one failed: wrong output" in said
-    status, said = conformance(tmp_path / "cases", *wasm, "--shape", "y=2")
+    status, said = conformance(tmp_path / "cases", *WASM, "--shape", "y=2")
     assert status == 2 and "no input 'y'" in said
 
 
@@ -156,9 +155,8 @@ def test_an_interrupt_ends_it(tmp_path, jobs):
     for number in range(300):
         write(tmp_path / f"{number}", np.maximum(X, 0))
     command = [sys.executable, "-m", "py_ort.cli", "conformance", str(tmp_path), "--provider", "wasm"]
-    with subprocess.Popen(
-        [*command, "--jobs", str(jobs)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*command, "--jobs", str(jobs)], stderr=pipe, stdout=pipe, text=True) as process:
         assert process.stderr is not None
         said = [next(line for line in process.stderr if "running" in line)]
         process.send_signal(signal.SIGINT)
