@@ -61,10 +61,7 @@ def test_a_sparse_input(new_session):
 
     def run(module, session):
         tensor = module.SparseTensor.sparse_coo_from_numpy(shape, values, places, module.OrtDevice.make("cpu", 0))
-        feeds = {
-            "a": module.OrtValue.ort_value_from_sparse_tensor(tensor),
-            "b": module.OrtValue.ortvalue_from_numpy(b),
-        }
+        feeds = {"a": module.OrtValue.ort_value_from_sparse_tensor(tensor), "b": module.OrtValue.ortvalue_from_numpy(b)}
         (value,) = session.run_with_ort_values(["y"], feeds)
         return value.numpy()
 
@@ -83,10 +80,7 @@ def test_a_sparse_output(new_session, declared, by_node):
         helper.make_tensor("s", TensorProto.FLOAT, [3], [1.5, 2.5, 3.5]),
         helper.make_tensor("i", TensorProto.INT64, [3], [2, 3, 5]),
     )
-    outputs = [
-        declared("s", TensorProto.FLOAT, [3, 3]),
-        helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 3]),
-    ]
+    outputs = [declared("s", TensorProto.FLOAT, [3, 3]), helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 3])]
     constant = helper.make_sparse_tensor(values, places, [3, 3])
     nodes = [helper.make_node("Constant", [], ["s"], sparse_value=constant)] if by_node else []
     nodes.append(helper.make_node("Identity", ["s"], ["y"]))

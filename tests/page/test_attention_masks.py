@@ -85,7 +85,7 @@ def _feeds(shape: tuple[int, ...], mask: str, batch: int = BATCH, queries: int =
 @pytest.mark.parametrize("provider", ["webgpu", "wasm"])
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("declared", SHAPES)
-def test_as_native(new_session: Any, declared: str, mask: str, provider: str) -> None:
+def test_as_native(new_session, declared, mask, provider):
     model = _model(declared, mask)
     session = new_session(model.SerializeToString(), providers=[provider])
     assert operators(compiled(model, providers=[provider, "wasm"]))["Attention"] == 1
@@ -101,7 +101,7 @@ def test_as_native(new_session: Any, declared: str, mask: str, provider: str) ->
 
 @pytest.mark.parametrize("provider", ["webgpu", "wasm"])
 @pytest.mark.parametrize("mask", MASKS)
-def test_scores_broadcast_to_the_mask(new_session: Any, mask: str, provider: str) -> None:
+def test_scores_broadcast_to_the_mask(new_session, mask, provider):
     model = _model("e,h,a,d", mask)
     session = new_session(model.SerializeToString(), providers=[provider])
     for shape, queries in product(((3, 1, 1, KEYS), (3, HEADS, QUERIES, KEYS), (1, 1, QUERIES, 1)), (1, QUERIES)):

@@ -117,7 +117,7 @@ def test_the_rows_of_onnxruntime_web(bench, onnxruntime_web):
 
 
 def test_the_ratio_is_to_our_row_of_the_same_measurement():
-    def row(engine: str, provider: str, ms: float) -> Row:
+    def row(engine, provider, ms):
         return Row("m", engine, provider, 1, 1, 1, ms, ms, 1, "", 0.0, "")
 
     rows = [

@@ -1,7 +1,5 @@
 """`py-ort bench --decode`: prompts and tokens of random decoders, on both engines, equal native onnxruntime's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from native import native_session

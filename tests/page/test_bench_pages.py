@@ -1,7 +1,5 @@
 """`py-ort bench --page`: both engines from one static server, from navigation to the first result."""
 
-from __future__ import annotations
-
 import http.client
 import statistics
 import time

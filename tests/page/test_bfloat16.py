@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from graphs import parse
 
-from py_ort import InferenceSession, OrtValue, SessionOptions
+from py_ort import OrtValue, SessionOptions
 
 pytestmark = pytest.mark.browser
-NewSession = Callable[..., InferenceSession]
 BFLOAT = ml_dtypes.bfloat16
 RNG = np.random.default_rng(2)
 
@@ -69,7 +68,7 @@ MODELS: Mapping[str, tuple[str, dict[str, np.ndarray], Callable[..., Any], float
 }
 
 
-def test_values_stay_on_the_gpu(new_session: NewSession) -> None:
+def test_values_stay_on_the_gpu(new_session):
     """Two bytes each: left there by a session, fed to the next, written to a bound value."""
     model = parse("g (bfloat16[N] x, bfloat16[1] z) => (bfloat16[N] y) { y = Mul(x, z) }", opset=22).SerializeToString()
     x, z = _random(7), np.array([3], BFLOAT)
@@ -94,7 +93,7 @@ def test_values_stay_on_the_gpu(new_session: NewSession) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_on_the_gpu(name: str, new_session: NewSession) -> None:
+def test_on_the_gpu(name, new_session):
     """With no node on the CPU; to the last bit if there is only one rounding."""
     text, feeds, expected, tolerance = MODELS[name]
     model = parse(f"g {text}", opset=22)

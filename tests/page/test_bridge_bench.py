@@ -1,7 +1,5 @@
 """`py-ort bench --bridge`: it measures the right things, and the bridge is close to the browser's limits."""
 
-from __future__ import annotations
-
 import pytest
 from shared_browser import BROWSER
 

@@ -193,7 +193,7 @@ def test_steps_beyond_the_caches_are_told_where_the_plan_is_not_walked(new_sessi
     caches = {name: session.create_ortvalue_from_shape_and_type(shape, np.float32, "webgpu") for name in CACHES}
     x = steps(np.float32, 1)[1]["x"]
 
-    def step(total: int) -> np.ndarray:
+    def step(total):
         binding = bound(session, {"x": x, "mask": np.ones((1, total), np.int64)}, caches)
         session.run_with_iobinding(binding)
         return binding.copy_outputs_to_cpu()[0]

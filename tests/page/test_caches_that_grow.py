@@ -17,7 +17,7 @@ PROMPT, WORDS = 40, 36
 
 
 @pytest.mark.parametrize("kind", ["grouped", "growing"])
-def test_steps_of_caches_that_grow(kind: str, new_session: Callable[..., InferenceSession]) -> None:
+def test_steps_of_caches_that_grow(kind, new_session):
     model = language_model(kind).SerializeToString()
     session = new_session(model, providers=["webgpu"])
     native = native_session(model)
@@ -102,7 +102,7 @@ def check(ours: list[OrtValue], theirs: list[np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["grouped", "growing"])
-def test_steps_within_room_are_replayed(kind: str, new_session: Callable[..., InferenceSession]) -> None:
+def test_steps_within_room_are_replayed(kind, new_session):
     """There is room for 256 rows: a step walks the plan when the room is made, and when it grows."""
     text = Text(new_session, kind=kind)
     total = 240
@@ -121,7 +121,7 @@ def test_steps_within_room_are_replayed(kind: str, new_session: Callable[..., In
 
 
 @pytest.mark.parametrize("kind", ["grouped", "growing"])
-def test_caches_of_earlier_steps_stay_as_they_are(kind: str, new_session: Callable[..., InferenceSession]) -> None:
+def test_caches_of_earlier_steps_stay_as_they_are(kind, new_session):
     """Texts that branch: continuing from an earlier step finds its caches, and affects no other text."""
     text = Text(new_session, kind=kind)
     mask = [np.ones((1, total), np.int64) for total in range(20)]
@@ -141,7 +141,7 @@ def test_caches_of_earlier_steps_stay_as_they_are(kind: str, new_session: Callab
     check(*text.step(*right, mask[13]))
 
 
-def test_rows_of_unequal_lengths_are_not_appended(new_session: Callable[..., InferenceSession]) -> None:
+def test_rows_of_unequal_lengths_are_not_appended(new_session):
     """They belong before the end of the caches: the feeds stay unchanged."""
     text = Text(new_session, batch=2)
     mask = np.ones((2, 9), np.int64)
@@ -154,7 +154,7 @@ def test_rows_of_unequal_lengths_are_not_appended(new_session: Callable[..., Inf
             np.testing.assert_array_equal(value.numpy(), was)
 
 
-def test_padded_rows_of_concatenated_caches_are_replayed(new_session: Callable[..., InferenceSession]) -> None:
+def test_padded_rows_of_concatenated_caches_are_replayed(new_session):
     """Each row of a batch has its own mask, and a prompt may follow steps."""
     text = Text(new_session, batch=2, kind="growing")
     mask = np.ones((2, 12), np.int64)
@@ -170,7 +170,7 @@ def test_padded_rows_of_concatenated_caches_are_replayed(new_session: Callable[.
 
 
 @pytest.mark.parametrize("kind", ["grouped", "growing"])
-def test_caches_with_room_are_freed(kind: str, new_session: Callable[..., InferenceSession]) -> None:
+def test_caches_with_room_are_freed(kind, new_session):
     text = Text(new_session, kind=kind)
     device = lambda: text.session.stats()["page"]["devices"]["0"]  # noqa: E731
     mask = [np.ones((1, total), np.int64) for total in range(20)]

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -69,20 +69,20 @@ class Tabs:
 
 
 @pytest.fixture(scope="module")
-def other_browser() -> Iterator[Tabs]:
+def other_browser():
     tabs = Tabs()
     yield tabs
     tabs.end()
 
 
 @pytest.fixture
-def tabs(other_browser: Tabs) -> Iterator[Tabs]:
+def tabs(other_browser):
     yield other_browser
     other_browser.close_all()
 
 
 @pytest.fixture
-def announced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def announced(monkeypatch):
     """The texts for people."""
     texts: list[str] = []
     monkeypatch.setattr(captured, "announce", lambda text, url, elsewhere: texts.append(text))
@@ -103,7 +103,7 @@ def url_of(announced: list[str]) -> str:
     return until(lambda: URL.search(" ".join(announced)))[0]
 
 
-def test_two_share_the_cases_and_may_leave(tabs: Tabs, announced: list[str]) -> None:
+def test_two_share_the_cases_and_may_leave(tabs, announced):
     """One is closed meanwhile and one reloaded: their cases run again, and the URL stays."""
     cases = sampled(load_cases("onnx-node"), 15)
     done: list[int] = []
@@ -126,8 +126,8 @@ def test_two_share_the_cases_and_may_leave(tabs: Tabs, announced: list[str]) -> 
     assert len(announced) == 1 and re.match("chrome 1", results.browser) and "Linux" in results.system
 
 
-def test_it_takes_one_session_after_the_other(tabs: Tabs, announced: list[str]) -> None:
-    def run() -> None:
+def test_it_takes_one_session_after_the_other(tabs, announced):
+    def run():
         with InferenceSession(small_models.add(), providers=["wasm"], browser=CAPTURE) as session:
             assert session.run(None, FEEDS)[0].tolist() == SUM and "chrome 1" in repr(session)
 
@@ -145,7 +145,7 @@ def test_it_takes_one_session_after_the_other(tabs: Tabs, announced: list[str]) 
     until(lambda: tab("inner_text", "p").startswith("Captured: "))
 
 
-def test_nobody_comes(announced: list[str], tmp_path: Path) -> None:
+def test_nobody_comes(announced, tmp_path):
     """One message for each waiting session or run, and an error in time."""
     soon = BrowserOptions(browser="capture", launch_timeout=1)
     wanted = r"no browser was captured within 1 s.*launch_timeout"
@@ -163,7 +163,7 @@ async def _url() -> str:
     return (await pool().captured(CAPTURE)).url
 
 
-def test_it_lacks_the_provider(tabs: Tabs, tmp_path: Path) -> None:
+def test_it_lacks_the_provider(tabs, tmp_path):
     """A captured browser that lacks the provider is told at once; no other browser is waited for."""
     cases = load_cases([str(right_and_wrong(tmp_path))])
     options = RunnerOptions(("webgpu",), skip_missing=True, browser=BrowserOptions(browser="capture"))
@@ -215,7 +215,7 @@ COMMANDS = (
 )
 
 
-def test_commands(tabs: Tabs, tmp_path: Path) -> None:
+def test_commands(tabs, tmp_path):
     """Each shows the URL once, and runs all its work in a browser that opens it; all at the same time."""
     with ThreadPoolExecutor(len(COMMANDS)) as threads:
         for _ in threads.map(lambda each: run_captured(*each, tabs, tmp_path / each[0].__name__), COMMANDS):
@@ -263,5 +263,5 @@ def run_captured(command: Callable[[Path], list[str]], status: int, said: str, t
         ("something", "something", ""),
     ],
 )
-def test_user_agents(agent: str, browser: str, system: str) -> None:
+def test_user_agents(agent, browser, system):
     assert browser_of(agent) == browser and system_of(agent).startswith(system)

@@ -109,7 +109,7 @@ def test_what_placement_misses_is_listed_at_once():
 
 @pytest.fixture
 def check(py_ort_command, tmp_path):
-    def run(model: bytes | onnx.ModelProto, *arguments: object) -> tuple[int, dict]:
+    def run(model, *arguments):
         file = tmp_path / "m.onnx"
         file.write_bytes(model if isinstance(model, bytes) else model.SerializeToString())
         status, out, err = py_ort_command("check", file, "--json", "-", *arguments)

@@ -1,7 +1,5 @@
 """Nodes that read and write columns of wider tensors, in whole models."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -30,7 +28,7 @@ RUN = {
 
 @pytest.mark.browser
 @pytest.mark.parametrize("case", RUN)
-def test_equals_onnxruntime(new_session, case: str) -> None:
+def test_equals_onnxruntime(new_session, case):
     nodes, constants, _ = CASES[case]
     model = parse(f"g (float[2,4,10,6] x) => (float[a,b,c,d] y) {{ {nodes} }}", constants)
     session = new_session(model.SerializeToString(), providers=["webgpu"])
@@ -49,7 +47,7 @@ ON_WASM["two of four are made elsewhere"] = 1
 @pytest.mark.browser
 @pytest.mark.parametrize("dtype", ["float", "float16"])
 @pytest.mark.parametrize("case", ON_WASM)
-def test_equals_onnxruntime_on_wasm(new_session, case: str, dtype: str) -> None:
+def test_equals_onnxruntime_on_wasm(new_session, case, dtype):
     nodes, constants, _ = CASES[case]
     half = dtype == "float16"
     if half:
@@ -66,7 +64,7 @@ def test_equals_onnxruntime_on_wasm(new_session, case: str, dtype: str) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("seed", range(300, 306))
-def test_random_networks_on_wasm(new_session, seed: int) -> None:
+def test_random_networks_on_wasm(new_session, seed):
     """With images for Winograd's algorithm, and threads."""
     nodes, constants = network(seed)
     model = parse(f"g (float[1,4,24,20] x) => (float[a,b,c,d] y) {{ {nodes} }}", constants)
@@ -81,7 +79,7 @@ def test_random_networks_on_wasm(new_session, seed: int) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("provider", ["webgpu", "wasm"])
-def test_what_is_given_out(new_session, provider: str) -> None:
+def test_what_is_given_out(new_session, provider):
     """Outputs that are tensors which several nodes write, with sizes that change between runs."""
     text = "a = Conv(x, w)  b = Conv(x, u)  j = Concat<axis=1>(a, b)  y = Transpose<perm=[0,2,3,1]>(j)  c = Conv(j, v)"
     rng = np.random.default_rng(1)

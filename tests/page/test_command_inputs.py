@@ -1,7 +1,5 @@
 """--shape, --input and --dim: the same for all commands that know a model."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest

@@ -1,7 +1,5 @@
 """The command `py-ort`, as a user types it."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -57,7 +55,7 @@ def test_browsers(py_ort_json):
     assert found[0]["cross_origin_isolated"]
 
 
-def test_each_browser_is_listed_once(py_ort_json, tmp_path, monkeypatch):
+def test_each_browser_is_listed_once(py_ort_command, py_ort_json, tmp_path, monkeypatch):
     """Under one name, whatever commands start it."""
     for command, version in (("firefox", "Fox 1.2"), ("firefox-esr", "Fox 1.2"), ("firefox-nightly", "Fox 3.4")):
         (tmp_path / command).write_text(f"#!/bin/sh\necho {version}\n")
@@ -173,7 +171,7 @@ def test_placement_gives_the_page_no_model(py_ort_command, add_file, monkeypatch
     """No shader is compiled, and no weight is sent."""
     from py_ort.runtime.page_runtime import PageRuntime
 
-    def load(*arguments: object, **options: object) -> None:
+    def load(*arguments, **options):
         raise AssertionError("a model was loaded into the page")
 
     monkeypatch.setattr(PageRuntime, "load", load)

@@ -1,7 +1,5 @@
 """`py-ort conformance` on a folder: reasons for a failure, and the files that it writes."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """`py-ort conformance` in several browsers, on several providers, from several sources."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

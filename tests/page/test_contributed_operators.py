@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contributed_cases import PROVIDERS, Case, Draws, NewSession, check, step
+from contributed_cases import PROVIDERS, Case, Draws, check, step
 
 from py_ort.exceptions import InvalidGraph, NotImplemented
 from py_ort.ops.quantized_parts import NF4
@@ -242,13 +242,13 @@ CASES = [
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_equals_native(case: Case, new_session: NewSession, provider: str) -> None:
+def test_equals_native(case, new_session, provider):
     check(case, new_session, provider)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("case", ATTENTION_LSTMS, ids=str)
-def test_attention_lstm(case: Case, new_session: NewSession, provider: str) -> None:
+def test_attention_lstm(case, new_session, provider):
     check(case, new_session, provider, whole=False)
 
 
@@ -335,13 +335,13 @@ ON_THE_CPU = [
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("case", ON_THE_CPU, ids=str)
-def test_equals_native_on_the_cpu(case: Case, new_session: NewSession, provider: str) -> None:
+def test_equals_native_on_the_cpu(case, new_session, provider):
     """The GPU has no kernel for these: they run on wasm, and placements say so."""
     check(case, new_session, provider, whole=False)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_words_without_characters(new_session: NewSession, provider: str) -> None:
+def test_words_without_characters(new_session, provider):
     """They are zeros, even if valid characters follow an invalid first one; native leaves them uninitialized."""
     case = _words("", 3)
     words = WORDS.copy()
@@ -353,18 +353,18 @@ def test_words_without_characters(new_session: NewSession, provider: str) -> Non
     np.testing.assert_allclose(found[[0, 2, 4]], wanted[[0, 2, 4]], rtol=2e-5, atol=2e-5)
 
 
-def test_other_metrics_are_refused(new_session: NewSession) -> None:
+def test_other_metrics_are_refused(new_session):
     model, _ = Case("", "CDist", [f32(3, 4), f32(5, 4)], {"metric": "cosine"}).model()
     with pytest.raises(NotImplemented, match="CDist by 'cosine'"):
         new_session(model.SerializeToString(), providers=["wasm"])
 
 
 @pytest.mark.parametrize("fed", [5, 1])
-def test_groups_that_are_fed_or_are_none(new_session: NewSession, fed: int) -> None:
+def test_groups_that_are_fed_or_are_none(new_session, fed):
     case = GROUPED[0]
     inputs = list(case.inputs)
     if fed == 1:
-        inputs[4] = inputs[4] + np.int32(1)  # type: ignore[operator]
+        inputs[4] = inputs[4] + np.int32(1)
     model, _ = Case("", case.op, inputs, case.attributes, fed=fed).model()
     with pytest.raises(NotImplemented if fed > 1 else InvalidGraph, match="g_idx"):
         new_session(model.SerializeToString(), providers=["wasm"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contributed_cases import PROVIDERS, NewSession
+from contributed_cases import PROVIDERS
 from onnx import TensorProto, helper, numpy_helper
 
 from py_ort.testing.native_model import NativeModel
@@ -21,7 +21,7 @@ _RUNS = (
 )
 
 
-def test_each_run_goes_by_its_own_sizes(new_session: NewSession) -> None:
+def test_each_run_goes_by_its_own_sizes(new_session):
     infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [None] * 4) for name in "xwy"]
     node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 0, 1, 2], strides=[1, 2])
     graph = helper.make_graph([node], "sizes", infos[:2], infos[2:])
@@ -51,9 +51,7 @@ _MANY_AXES: dict[str, tuple[str, dict[str, Any], tuple[int, ...], tuple[int, ...
 @pytest.mark.parametrize("known", [True, False], ids=["", "free"])
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize(("op", "attributes", "x", "w"), _MANY_AXES.values(), ids=_MANY_AXES)
-def test_many_axes(
-    new_session: NewSession, op: str, attributes: dict[str, Any], x: Any, w: Any, provider: str, known: bool
-) -> None:
+def test_many_axes(new_session, op, attributes, x, w, provider, known):
     rng = np.random.default_rng(2)
     channels = w[0] if op == "Conv" else w[1] * attributes.get("group", 1)
     held = {"w": rng.standard_normal(w).astype(np.float32), "b": rng.standard_normal(channels).astype(np.float32)}

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from graphs import parse
 from standard_form import run_native
 
-from py_ort import InferenceSession, SessionOptions
+from py_ort import SessionOptions
 from py_ort.compiler import compile_model
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "web/test/kernel_page"))
 from run import KernelPage
 
 pytestmark = pytest.mark.browser
-NewSession = Callable[..., InferenceSession]
 RNG = np.random.default_rng(11)
 
 
@@ -101,7 +99,7 @@ MODELS: Mapping[str, tuple[str, list[dict[str, np.ndarray]]]] = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_equals_native(name: str, new_session: NewSession) -> None:
+def test_equals_native(name, new_session):
     """One session, fed repeatedly with contents that yield other shapes."""
     text, feeds = MODELS[name]
     model = parse(text)
@@ -128,7 +126,7 @@ CHAIN = """m (float[n, 4] x) => (float[m, 4] y, int64[m, 1] t) {
 CONSTANTS = {"axes": np.array([1]), "bound": np.array(0, np.float32)}
 
 
-def test_what_follows_stays_on_the_gpu(new_session: NewSession) -> None:
+def test_what_follows_stays_on_the_gpu(new_session):
     """Between nodes on the GPU, only the count is downloaded, 4 bytes, besides the user's outputs."""
     model = parse(CHAIN, CONSTANTS)
     session = new_session(model.SerializeToString(), providers=["webgpu", "wasm"])
@@ -153,13 +151,13 @@ SUPPRESSION, _ = MODELS["NonMaxSuppression"]
     ],
     ids=["of what the GPU made", "of what is fed", "Unique", "NonMaxSuppression", "of a shape"],
 )
-def test_placement(model: onnx.ModelProto, node: str, place: str) -> None:
+def test_placement(model, node, place):
     """If the CPU already has the data, or is as fast, nothing goes to the GPU."""
     result = compile_model(model.SerializeToString(), providers=["webgpu", "wasm"])
     assert {n.op_type: n.provider for n in result.placement.nodes}[node] == place
 
 
-def test_teams_pick_the_same_boxes() -> None:
+def test_teams_pick_the_same_boxes():
     """On hardware a workgroup handles each class; on software adapters, a thread."""
     _, feeds = _suppression(2, 3, 700)
     limits = [np.array([40]), np.array([0.3], np.float32), np.array([0.1], np.float32)]

@@ -13,11 +13,10 @@ import pytest
 from onnx import helper
 from standard_form import run_native
 
-from py_ort import InferenceSession, SessionOptions
+from py_ort import SessionOptions
 from py_ort.exceptions import NotImplemented, RuntimeException
 
 pytestmark = pytest.mark.browser
-NewSession = Callable[..., InferenceSession]
 RNG = np.random.default_rng(5)
 HEADS, KV_HEADS, SIZE = 4, 2, 16
 ANGLES = np.arange(40, dtype=np.float32)[:, None] / np.array([1, 3, 10, 30, 100, 300, 1000, 3000], np.float32)
@@ -121,15 +120,7 @@ QUANTIZED = [
         for mode, shape in (ONE, EACH)
         for rows, before, capacity in ((1, (6,), 6), (1, (6, 3), 20), (3, (6,), 20), (5, (0, 0), 0), (5, (0,), 20))
     ),
-    Step(
-        "rotated",
-        2,
-        (6,),
-        20,
-        quantized(8, "PER_TENSOR", do_rotary=1),
-        scales(8, (1,)) | ROTATED,
-        packed=True,
-    ),
+    Step("rotated", 2, (6,), 20, quantized(8, "PER_TENSOR", do_rotary=1), scales(8, (1,)) | ROTATED, packed=True),
     Step(
         "everything else",
         3,
@@ -176,7 +167,7 @@ SLIDING = [
 
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
 @pytest.mark.parametrize("step", [*QUANTIZED, *SLIDING], ids=str)
-def test_equals_native(step: Step, provider: str, new_session: NewSession) -> None:
+def test_equals_native(step, provider, new_session):
     """Valid rows are equal, quantized ones to the last bit."""
     feeds = step.feeds()
     model = step.model(feeds)
@@ -207,7 +198,7 @@ def test_equals_native(step: Step, provider: str, new_session: NewSession) -> No
     ids=["modes that differ", "without bits", "scores"],
 )
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
-def test_what_native_refuses(attributes: dict[str, Any], provider: str, new_session: NewSession) -> None:
+def test_what_native_refuses(attributes, provider, new_session):
     """It is refused when the session is made."""
     step = Step("refused", 1, (6,), 6, {**attributes, "kv_cache_bit_width": 8}, scales(8, (1,)))
     feeds = step.feeds()
@@ -218,7 +209,7 @@ def test_what_native_refuses(attributes: dict[str, Any], provider: str, new_sess
 
 @pytest.mark.parametrize("positions", [False, True], ids=["", "positions"])
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
-def test_more_rows_than_the_rotary_caches_have(provider: str, positions: bool, new_session: NewSession) -> None:
+def test_more_rows_than_the_rotary_caches_have(provider, positions, new_session):
     given = {name: cache[:6] for name, cache in ROTATED.items()} | (
         {"positions": np.zeros((1, 1), np.int64)} if positions else {}
     )

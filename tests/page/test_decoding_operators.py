@@ -1,10 +1,8 @@
 """Operators by which decoders run token by token, on both providers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from contributed_cases import Case, Draws, NewSession, check
+from contributed_cases import Case, Draws, check
 from native import native_session
 
 from py_ort.exceptions import NotImplemented
@@ -39,7 +37,7 @@ CASES = [
 
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_equals_native(case: Case, provider: str, new_session: NewSession) -> None:
+def test_equals_native(case, provider, new_session):
     """All of it on the provider."""
     check(case, new_session, provider)
 
@@ -49,7 +47,7 @@ def test_equals_native(case: Case, provider: str, new_session: NewSession) -> No
     [[f32(2, 1, 72), None, None, None, None, *_CACHES, _FOUR], [*_ROWS, None, None, *_CACHES]],
     ids=["packed", "caches that grow"],
 )
-def test_what_native_refuses(inputs: list[np.ndarray | None], new_session: NewSession) -> None:
+def test_what_native_refuses(inputs, new_session):
     """Forms that onnxruntime has only on GPUs."""
     model, _ = Case("", _ONE, inputs, {"num_heads": 3}, outputs=3, fed=9).model()
     with pytest.raises(NotImplemented, match=_ONE):
@@ -57,7 +55,7 @@ def test_what_native_refuses(inputs: list[np.ndarray | None], new_session: NewSe
 
 
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
-def test_outputs_without_names(provider: str, new_session: NewSession) -> None:
+def test_outputs_without_names(provider, new_session):
     """They are unwanted, as if they were missing."""
     case = CASES[-2]
     model, feeds = case.model()
@@ -68,7 +66,7 @@ def test_outputs_without_names(provider: str, new_session: NewSession) -> None:
 
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
 @pytest.mark.parametrize("case", CASES[-2:], ids=str)
-def test_scores_of_cross_attention(case: Case, provider: str, new_session: NewSession) -> None:
+def test_scores_of_cross_attention(case, provider, new_session):
     """They are masked and scaled, before the softmax."""
     for attributes in ({}, {"scale": 0.4, "mask_filter_value": -2.0}):
         asked = Case(
@@ -87,7 +85,7 @@ def test_scores_of_cross_attention(case: Case, provider: str, new_session: NewSe
 
 
 @pytest.mark.parametrize("case", CASES[1:4], ids=str)
-def test_scores_of_self_attention(case: Case, new_session: NewSession) -> None:
+def test_scores_of_self_attention(case, new_session):
     """The CPU kernel of MultiHeadAttention returns them."""
     model, feeds = Case(case.name, case.op, case.inputs, {**case.attributes, "output_qk": 1}, 4, fed=case.fed).model()
     model.graph.output[3].type.tensor_type.elem_type = 1  # native infers another type

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import sync_playwright
@@ -19,7 +17,7 @@ MKDOCS = ROOT / "build/docs-venv/bin/mkdocs"
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory):
     if not MKDOCS.exists():
         pytest.skip("mkdocs is not installed (make docs)")
     folder = tmp_path_factory.mktemp("docs")
@@ -29,14 +27,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def browser():
     with sync_playwright() as playwright:
         flags = BrowserOptions().command_line()
         yield playwright.chromium.launch(executable_path=find.binary(), args=flags, chromium_sandbox=True)
 
 
 @pytest.mark.parametrize("page", ["index.html", "user_kernels.html", "web.html", "fleets.html"])
-def test_code_has_room(site: Path, browser: Any, page: str) -> None:
+def test_code_has_room(site, browser, page):
     """No block of code is cut in a window of 1,280 pixels."""
     tab = browser.new_page(viewport={"width": 1280, "height": 800})
     tab.goto((site / page).as_uri())
@@ -48,9 +46,9 @@ def test_code_has_room(site: Path, browser: Any, page: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["index.html", "how_it_works.html", "reference/python.html"])
-def test_search_from_a_folder(site: Path, browser: Any, page: str) -> None:
+def test_search_from_a_folder(site, browser, page):
     tab = browser.new_page()
-    fetched: list[str] = []
+    fetched = []
     tab.on("request", lambda request: fetched.append(request.url))
     tab.goto((site / page).as_uri())
     tab.click(".md-search__input")

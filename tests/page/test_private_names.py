@@ -1,7 +1,5 @@
 """Names beneath onnxruntime's Python classes that other people's code reads: with an underscore, native objects."""
 
-from __future__ import annotations
-
 import json
 import logging
 

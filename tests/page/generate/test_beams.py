@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +13,10 @@ from language_models import VOCABULARY, language_model, native_greedy
 from native_beams import Beams, native_beams
 from onnx import helper, numpy_helper
 
-from py_ort import AsyncInferenceSession, InferenceSession
+from py_ort import AsyncInferenceSession
 from py_ort.exceptions import InvalidArgument, NotImplemented, RuntimeException, Timeout, WrongType
 
 pytestmark = pytest.mark.browser
-NewSession = Callable[..., InferenceSession]
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
 COUNT = 8
 KINDS = ["growing", "grouped"]
@@ -53,9 +50,7 @@ def check(found: Any, wanted: Beams) -> None:
     ],
     ids=["plain", "ends", "never", "early", "penalties", "not before"],
 )
-def test_sequences_and_scores(
-    kind: str, settings: dict[str, Any], same: dict[str, Any], provider: str, new_session: NewSession
-) -> None:
+def test_sequences_and_scores(kind, settings, same, provider, new_session):
     model = language_model(kind)
     session = new_session(model.SerializeToString(), providers=[provider])
     for beams in (2, 5):
@@ -65,7 +60,7 @@ def test_sequences_and_scores(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_prompts_of_unequal_length(kind: str, provider: str, new_session: NewSession) -> None:
+def test_prompts_of_unequal_length(kind, provider, new_session):
     """Each is a separate search; the others do not wait for its end."""
     model = language_model(kind)
     session = new_session(model.SerializeToString(), providers=[provider])
@@ -80,7 +75,7 @@ def test_prompts_of_unequal_length(kind: str, provider: str, new_session: NewSes
     assert session.generate(PROMPT, max_new_tokens=COUNT, num_beams=3, eos_token_id=7).result() == wanted[0].tokens[0]
 
 
-def test_caches_of_one_length_and_half_precision(provider: str, new_session: NewSession) -> None:
+def test_caches_of_one_length_and_half_precision(provider, new_session):
     model = language_model("grouped", np.float16, vocabulary=49)
     fixed = language_model("grouped", np.float16, room=24, vocabulary=49)
     session = new_session(fixed.SerializeToString(), providers=[provider])
@@ -89,7 +84,7 @@ def test_caches_of_one_length_and_half_precision(provider: str, new_session: New
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_stays_on_the_gpu(kind: str, new_session: NewSession) -> None:
+def test_what_stays_on_the_gpu(kind, new_session):
     """No run downloads logits or caches: these follow their beams in place."""
     session = new_session(language_model(kind).SerializeToString(), providers=["webgpu"])
     found = session.generate(PROMPT, max_new_tokens=COUNT, num_beams=3)
@@ -98,7 +93,7 @@ def test_what_stays_on_the_gpu(kind: str, new_session: NewSession) -> None:
     assert found.info["counters"]["downloads"] == 0
 
 
-def test_the_prompt_that_the_caches_hold(provider: str, new_session: NewSession) -> None:
+def test_the_prompt_that_the_caches_hold(provider, new_session):
     model = language_model("growing")
     session = new_session(model.SerializeToString(), providers=[provider])
     session.generate(PROMPT, max_new_tokens=2).result()
@@ -124,13 +119,13 @@ def of_scores(*scores: float) -> bytes:
     return model.SerializeToString()
 
 
-def test_equals_are_taken_in_order(provider: str, new_session: NewSession) -> None:
+def test_equals_are_taken_in_order(provider, new_session):
     session = new_session(of_scores(1, 3, 3, 1, 3, -np.inf, 3), providers=[provider])
     found = session.generate(PROMPT[:2], max_new_tokens=1, num_beams=3, num_return_sequences=3)
     assert found.result() == [[1], [2], [4]]
 
 
-def test_fewer_tokens_than_beams(provider: str, new_session: NewSession) -> None:
+def test_fewer_tokens_than_beams(provider, new_session):
     session = new_session(of_scores(2, 1, -np.inf, -np.inf), providers=[provider])
     found = session.generate([1], max_new_tokens=2, num_beams=4, num_return_sequences=4)
     assert found.result() == [[0, 0], [0, 1], [1, 0], [1, 1]]
@@ -141,7 +136,7 @@ def test_fewer_tokens_than_beams(provider: str, new_session: NewSession) -> None
 @pytest.mark.parametrize(
     ("value", "why"), [(np.nan, "NaN"), (-np.inf, "no logit that is a finite"), (np.inf, "no logit that is a finite")]
 )
-def test_logits_that_give_no_token(value: float, why: str, provider: str, new_session: NewSession) -> None:
+def test_logits_that_give_no_token(value, why, provider, new_session):
     others = -np.inf if value < 0 else 1.0
     session = new_session(of_scores(others, value, others), providers=[provider])
     with pytest.raises(RuntimeException, match=f"generate: step 1, row 0, has .*{why}"):
@@ -149,7 +144,7 @@ def test_logits_that_give_no_token(value: float, why: str, provider: str, new_se
 
 
 @pytest.mark.parametrize("beams", [1, 2])
-def test_settings_that_bar_all_tokens(beams: int, provider: str, new_session: NewSession) -> None:
+def test_settings_that_bar_all_tokens(beams, provider, new_session):
     session = new_session(of_scores(1, 3, 2), providers=[provider])
     barred = {"eos_token_id": [0, 1, 2], "max_new_tokens": 4, "num_beams": beams}
     with pytest.raises(InvalidArgument, match=r"step 1 has no token to choose: minNewTokens .* up to step 3"):
@@ -157,7 +152,7 @@ def test_settings_that_bar_all_tokens(beams: int, provider: str, new_session: Ne
     assert session.generate([1], **barred).result() == [1]
 
 
-def test_what_goes_with_no_search(new_session: NewSession) -> None:
+def test_what_goes_with_no_search(new_session):
     session = new_session(language_model("growing").SerializeToString(), providers=["wasm"])
     with pytest.raises(InvalidArgument, match=r"draws no tokens: give either beams .* or sample"):
         session.generate(PROMPT, num_beams=2, do_sample=True).result()
@@ -170,17 +165,17 @@ def test_what_goes_with_no_search(new_session: NewSession) -> None:
         with pytest.raises(InvalidArgument, match=r"is a (whole|finite) number"):
             session.generate(PROMPT, **wrong).result()
     with pytest.raises(WrongType, match='early_stopping is True, False or "never"'):
-        session.generate(PROMPT, num_beams=2, early_stopping="soon")  # type: ignore[arg-type]
+        session.generate(PROMPT, num_beams=2, early_stopping="soon")
 
 
-def test_several_draws_of_a_prompt(provider: str, new_session: NewSession) -> None:
+def test_several_draws_of_a_prompt(provider, new_session):
     session = new_session(language_model("grouped").SerializeToString(), providers=[provider])
     settings: Any = {"max_new_tokens": 5, "do_sample": True, "temperature": 2.0, "seed": 4}
     draws = session.generate(PROMPT, num_return_sequences=3, **settings).result()
     assert draws == session.generate([PROMPT] * 3, **settings).result() and draws[0] != draws[1]
 
 
-def test_cancelled(provider: str, new_session: NewSession) -> None:
+def test_cancelled(provider, new_session):
     """Before anything is known; and the session continues to work."""
     model = language_model("grouped")
     session = new_session(model.SerializeToString(), providers=[provider])
@@ -193,10 +188,10 @@ def test_cancelled(provider: str, new_session: NewSession) -> None:
     assert after.result() == native_beams(model, PROMPT, 4, 3).tokens[0]
 
 
-def test_awaited(provider: str) -> None:
+def test_awaited(provider):
     model = language_model("growing")
 
-    async def main() -> None:
+    async def main():
         async with await AsyncInferenceSession.create(model.SerializeToString(), providers=[provider]) as session:
             found = await session.generate(PROMPT, max_new_tokens=4, num_beams=2)
             with pytest.raises(InvalidArgument, match="instead of iterating"):
@@ -207,7 +202,7 @@ def test_awaited(provider: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["genai_config.json", "generation_config.json"])
-def test_what_stands_beside_the_model(tmp_path: Path, name: str, new_session: NewSession) -> None:
+def test_what_stands_beside_the_model(tmp_path, name, new_session):
     model = language_model("growing")
     onnx.save(model, tmp_path / "model.onnx")
     said = {"num_beams": 3, "length_penalty": 0.0, "early_stopping": True, "num_return_sequences": 2}
@@ -221,7 +216,7 @@ def test_what_stands_beside_the_model(tmp_path: Path, name: str, new_session: Ne
     assert list(greedy) == native_greedy(model, PROMPT, 6)
 
 
-def test_no_decoder(new_session: NewSession) -> None:
+def test_no_decoder(new_session):
     model = onnx.parser.parse_model(
         '<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Abs(x) }'
     )

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import weakref
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import onnx
@@ -28,22 +26,21 @@ from py_ort.exceptions import (
 )
 
 pytestmark = pytest.mark.browser
-NewSession = Callable[..., InferenceSession]
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
 LONG = 4000
 
 
 @pytest.fixture
-def model() -> onnx.ModelProto:
+def model():
     return language_model("grouped")
 
 
 @pytest.fixture
-def session(model: onnx.ModelProto, provider: str, new_session: NewSession) -> InferenceSession:
+def session(model, provider, new_session):
     return new_session(model.SerializeToString(), providers=[provider])
 
 
-def test_tokens_that_end_it(session: InferenceSession, model: onnx.ModelProto) -> None:
+def test_tokens_that_end_it(session, model):
     wanted = native_greedy(model, PROMPT, 12)
     end = wanted[4]
     first = wanted.index(end) + 1
@@ -56,7 +53,7 @@ def test_tokens_that_end_it(session: InferenceSession, model: onnx.ModelProto) -
     assert session.generate(prompt, max_new_tokens=3).result() == native_greedy(model, prompt, 3)
 
 
-def test_rows_end_for_themselves(session: InferenceSession, model: onnx.ModelProto) -> None:
+def test_rows_end_for_themselves(session, model):
     prompts = [PROMPT, [11, 12, 13]]
     one, other = (native_greedy(model, prompt, 8) for prompt in prompts)
     end = next(token for token in one if token not in other)
@@ -65,13 +62,13 @@ def test_rows_end_for_themselves(session: InferenceSession, model: onnx.ModelPro
     assert generation.finish_reason == ["eos", "length"]
 
 
-def test_no_end_before_so_many_tokens(session: InferenceSession, model: onnx.ModelProto) -> None:
+def test_no_end_before_so_many_tokens(session, model):
     wanted = native_greedy(model, PROMPT, 8)
     found = session.generate(PROMPT, max_new_tokens=8, eos_token_id=wanted[0], min_new_tokens=3).result()
     assert len(found) > 3 and wanted[0] not in found[:3]
 
 
-def test_an_end_that_the_model_has_no_logits_for(session: InferenceSession, model: onnx.ModelProto) -> None:
+def test_an_end_that_the_model_has_no_logits_for(session, model):
     """It bars no token: not that of another row that would be there."""
     wanted = native_greedy(model, PROMPT, 3)
     end = VOCABULARY + wanted[0]
@@ -96,9 +93,7 @@ def spoiled(model: onnx.ModelProto, token: int, value: float) -> bytes:
 @pytest.mark.parametrize(
     ("value", "why"), [(np.nan, "NaN"), (-np.inf, "no logit that is a finite"), (np.inf, "no logit that is a finite")]
 )
-def test_logits_that_give_no_token(
-    model: onnx.ModelProto, provider: str, new_session: NewSession, sample: Any, value: float, why: str
-) -> None:
+def test_logits_that_give_no_token(model, provider, new_session, sample, value, why):
     if value == np.inf and not sample:
         pytest.skip("the first of those that are infinite is the likeliest")
     whole = new_session(model.SerializeToString(), providers=[provider])
@@ -121,7 +116,7 @@ def test_logits_that_give_no_token(
     assert session.generate(PROMPT, max_new_tokens=end, **sample).result() == wanted[:end]
 
 
-def test_cancelled(session: InferenceSession, model: onnx.ModelProto) -> None:
+def test_cancelled(session, model):
     generation = session.generate(PROMPT, max_new_tokens=LONG)
     begun = [next(generation) for _ in range(3)]
     generation.cancel()
@@ -134,16 +129,16 @@ def test_cancelled(session: InferenceSession, model: onnx.ModelProto) -> None:
     assert after.info["reused"] == len(PROMPT) - 1
 
 
-def test_nobody_has_it_any_more(session: InferenceSession, model: onnx.ModelProto) -> None:
+def test_nobody_has_it_any_more(session, model):
     for _ in session.generate(PROMPT, max_new_tokens=LONG):
         break
     assert session.generate(PROMPT, max_new_tokens=3, timeout=60).result() == native_greedy(model, PROMPT, 3)
 
 
-def test_nobody_has_the_session_any_more(provider: str, model: onnx.ModelProto) -> None:
+def test_nobody_has_the_session_any_more(provider, model):
     """It stays as long as the generation continues."""
 
-    def generation() -> tuple[Any, weakref.ref[InferenceSession]]:
+    def generation():
         session = InferenceSession(model.SerializeToString(), providers=[provider])
         return session.generate(PROMPT, max_new_tokens=6), weakref.ref(session)
 
@@ -166,20 +161,20 @@ def _is_gone(session: weakref.ref[InferenceSession]) -> bool:
     return session() is None
 
 
-def test_too_long(session: InferenceSession, model: onnx.ModelProto) -> None:
+def test_too_long(session, model):
     with pytest.raises(Timeout):
         session.generate(PROMPT, max_new_tokens=LONG, timeout=0.2).result()
     assert session.generate(PROMPT, max_new_tokens=3).result() == native_greedy(model, PROMPT, 3)
 
 
-def test_more_tokens_than_there_is_memory_for(model: onnx.ModelProto, new_session: NewSession) -> None:
+def test_more_tokens_than_there_is_memory_for(model, new_session):
     session = new_session(model.SerializeToString(), providers=["webgpu"])
     with pytest.raises(OutOfMemory, match=r"caches of 1000000008 tokens.* give a smaller maxNewTokens"):
         session.generate(PROMPT, max_new_tokens=10**9).result()
     assert session.generate(PROMPT, max_new_tokens=3).result() == native_greedy(model, PROMPT, 3)
 
 
-def test_nothing_is_left_of_caches_that_there_is_no_memory_for(new_session: NewSession) -> None:
+def test_nothing_is_left_of_caches_that_there_is_no_memory_for(new_session):
     """The first ones were made when a larger one could not be."""
     table = numpy_helper.from_array(np.eye(VOCABULARY, dtype=np.float32), "table")
     names = [f"0.{part}" for part in ("key", "value")]
@@ -202,7 +197,7 @@ def test_nothing_is_left_of_caches_that_there_is_no_memory_for(new_session: NewS
     assert session.stats()["page"]["devices"]["0"]["tensors"] == before
 
 
-def test_what_failed_is_told_each_time(session: InferenceSession) -> None:
+def test_what_failed_is_told_each_time(session):
     generation = session.generate(PROMPT, max_new_tokens=LONG, timeout=0.2)
     for _ in range(2):
         with pytest.raises(Timeout):
@@ -210,7 +205,7 @@ def test_what_failed_is_told_each_time(session: InferenceSession) -> None:
     assert len(generation.tokens) < LONG
 
 
-def test_several_threads_wait_for_one(session: InferenceSession, model: onnx.ModelProto) -> None:
+def test_several_threads_wait_for_one(session, model):
     generation = session.generate(PROMPT, max_new_tokens=6)
     with ThreadPoolExecutor(3) as threads:
         waiting = [threads.submit(generation.result) for _ in range(3)]
@@ -219,7 +214,7 @@ def test_several_threads_wait_for_one(session: InferenceSession, model: onnx.Mod
     assert generation.result() == native_greedy(model, PROMPT, 6)
 
 
-def test_an_error_on_the_way(new_session: NewSession) -> None:
+def test_an_error_on_the_way(new_session):
     """A place past the last one of the model's table."""
     model = language_model("growing")
     for weight in model.graph.initializer:
@@ -262,7 +257,7 @@ def test_an_error_on_the_way(new_session: NewSession) -> None:
     ],
     ids=str,
 )
-def test_wrong_settings(new_session: NewSession, settings: dict[str, Any], kind: type, says: str) -> None:
+def test_wrong_settings(new_session, settings, kind, says):
     session = new_session(language_model("growing").SerializeToString(), providers=["wasm"])
     with pytest.raises(kind, match=says):
         session.generate(PROMPT, **settings).result()
@@ -282,13 +277,13 @@ def test_wrong_settings(new_session: NewSession, settings: dict[str, Any], kind:
     ],
     ids=str,
 )
-def test_wrong_prompts(new_session: NewSession, prompt: Any, kind: type) -> None:
+def test_wrong_prompts(new_session, prompt, kind):
     session = new_session(language_model("growing").SerializeToString(), providers=["wasm"])
     with pytest.raises(kind, match="prompt is a list of tokens" if kind is WrongType else None):
         session.generate(prompt, max_new_tokens=2).result()
 
 
-def test_logits_of_the_last_place_only(session: InferenceSession, provider: str, new_session: NewSession) -> None:
+def test_logits_of_the_last_place_only(session, provider, new_session):
     """With rows padded at the end: the shorter ones' last tokens have none."""
     model = language_model("grouped")
     last = next(node for node in model.graph.node if node.output[0] == "logits")
@@ -332,7 +327,7 @@ def _odd_mask(model: onnx.ModelProto) -> str:
 
 
 @pytest.mark.parametrize("change", [_without_caches, _of_images, _without_one_output, _odd_mask])
-def test_what_is_no_decoder(new_session: NewSession, change: Callable[[onnx.ModelProto], str]) -> None:
+def test_what_is_no_decoder(new_session, change):
     model = language_model("growing")
     says = change(model)
     session = new_session(model.SerializeToString(), providers=["wasm"])
@@ -340,7 +335,7 @@ def test_what_is_no_decoder(new_session: NewSession, change: Callable[[onnx.Mode
         session.generate(PROMPT).result()
 
 
-def test_names_of_ones_own(new_session: NewSession) -> None:
+def test_names_of_ones_own(new_session):
     model = language_model("growing")
     wanted = native_greedy(model, PROMPT, 3)
     text = model.SerializeToString()
@@ -360,8 +355,8 @@ def test_names_of_ones_own(new_session: NewSession) -> None:
     assert session.generate(PROMPT, max_new_tokens=3, names=names).result() == wanted
 
 
-def test_asyncio(provider: str, model: onnx.ModelProto) -> None:
-    async def main() -> None:
+def test_asyncio(provider, model):
+    async def main():
         wanted = native_greedy(model, PROMPT, 6)
         async with await py_ort.AsyncInferenceSession.create(
             model.SerializeToString(), providers=[provider]
@@ -386,12 +381,12 @@ def test_asyncio(provider: str, model: onnx.ModelProto) -> None:
     asyncio.run(main())
 
 
-def test_interrupted_is_not_swallowed(session: InferenceSession, monkeypatch: Any) -> None:
+def test_interrupted_is_not_swallowed(session, monkeypatch):
     generation = session.generate(PROMPT, max_new_tokens=LONG)
     next(generation)
 
     class Interrupted:
-        def get(self) -> Any:
+        def get(self):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(generation, "_queue", Interrupted())

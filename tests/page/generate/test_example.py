@@ -1,7 +1,5 @@
 """examples/generate prints native onnxruntime's result."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -15,7 +13,7 @@ pytestmark = pytest.mark.browser
 EXAMPLE = Path(__file__).parents[3] / "examples/generate/generate.py"
 
 
-def test_the_example(tmp_path: Path) -> None:
+def test_the_example(tmp_path):
     model = language_model("grouped")
     onnx.save(model, tmp_path / "model.onnx")
     command = [sys.executable, EXAMPLE, tmp_path, "3 1 4 1 5", "--provider", "wasm", "--tokens", "6"]

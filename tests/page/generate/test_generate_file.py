@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ FILE = "/generate.mjs"
 
 
 @pytest.fixture(scope="module")
-def laid_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def laid_out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     copy_runtime(folder)
     shutil.copy(HERE / "generate_file.mjs", folder)
@@ -34,13 +33,13 @@ def laid_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def folder(laid_out: Path, tmp_path: Path) -> Path:
+def folder(laid_out, tmp_path):
     """A site for this test."""
     return Path(shutil.copytree(laid_out, tmp_path / "site"))
 
 
 @pytest.fixture
-def site(folder: Path) -> Iterator[StaticSite]:
+def site(folder):
     served = StaticSite(folder, POLICY)
     yield served
     served.close()
@@ -60,7 +59,7 @@ def check(told: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "?page"], ids=["worker", "page"])
-def test_it_is_loaded_when_it_is_used(site: StaticSite, query: str) -> None:
+def test_it_is_loaded_when_it_is_used(site, query):
     """Once, and not before; by a page whose policy only allows its own scripts."""
     check(visit(site, query))
     assert site.asked.count(FILE) == 1
@@ -69,7 +68,7 @@ def test_it_is_loaded_when_it_is_used(site: StaticSite, query: str) -> None:
 
 @pytest.mark.parametrize("browser", ["firefox", "webkit"])
 @pytest.mark.parametrize("query", ["", "?page"], ids=["worker", "page"])
-def test_in_other_browsers(site: StaticSite, query: str, browser: str) -> None:
+def test_in_other_browsers(site, query, browser):
     if not find.installed(browser) or (browser == "webkit" and not shutil.which("Xvfb")):
         pytest.skip(f"{browser} is not installed")
     check(visit(site, query, browser))
@@ -78,7 +77,7 @@ def test_in_other_browsers(site: StaticSite, query: str, browser: str) -> None:
 
 @pytest.mark.parametrize("way", ["runtime", "paths", "generate"])
 @pytest.mark.parametrize("query", ["", "&page"], ids=["worker", "page"])
-def test_from_another_origin(folder: Path, tmp_path: Path, way: str, query: str) -> None:
+def test_from_another_origin(folder, tmp_path, way, query):
     """Everything is loaded from there, everything but the module, or only that file."""
     shutil.copytree(folder, tmp_path / "cdn")
     (folder / "generate.mjs").unlink()
@@ -94,7 +93,7 @@ def test_from_another_origin(folder: Path, tmp_path: Path, way: str, query: str)
 
 
 @pytest.mark.parametrize("query", ["", "?page"], ids=["worker", "page"])
-def test_where_it_is_missing(site: StaticSite, query: str) -> None:
+def test_where_it_is_missing(site, query):
     """A typed error with the URL and the next step; the session still runs."""
     (site.folder / "generate.mjs").unlink()
     told = visit(site, query)
@@ -106,7 +105,7 @@ def test_where_it_is_missing(site: StaticSite, query: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "&page"], ids=["worker", "page"])
-def test_a_session_that_is_released_meanwhile(site: StaticSite, query: str) -> None:
+def test_a_session_that_is_released_meanwhile(site, query):
     """Nothing is made that would not be freed."""
     site.held[FILE] = threading.Event()
     with browsing("chromium", f"{site.origin}/generate_file.html?release{query}"):
@@ -119,7 +118,7 @@ def test_a_session_that_is_released_meanwhile(site: StaticSite, query: str) -> N
 
 
 @pytest.mark.parametrize("query", ["", "?page"], ids=["worker", "page"])
-def test_it_is_asked_for_again(site: StaticSite, query: str) -> None:
+def test_it_is_asked_for_again(site, query):
     """Once it is there, generations work."""
     file = site.folder / "generate.mjs"
     away = file.rename(site.folder / "away")

@@ -1,25 +1,19 @@
 """`generate` chooses the same tokens as a loop over native onnxruntime, on both providers."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from language_models import VOCABULARY, language_model, native_greedy
 
-from py_ort import InferenceSession
 from py_ort.exceptions import Cancelled, InvalidArgument
 
 pytestmark = pytest.mark.browser
-NewSession = Callable[..., InferenceSession]
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
 COUNT = 12
 KINDS = ["growing", "grouped"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_tokens_are_those_of_a_loop_over_native(kind: str, provider: str, new_session: NewSession) -> None:
+def test_tokens_are_those_of_a_loop_over_native(kind, provider, new_session):
     model = language_model(kind)
     session = new_session(model.SerializeToString(), providers=[provider])
     generation = session.generate(PROMPT, max_new_tokens=COUNT)
@@ -33,14 +27,14 @@ def test_tokens_are_those_of_a_loop_over_native(kind: str, provider: str, new_se
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_half_precision(kind: str, provider: str, new_session: NewSession) -> None:
+def test_half_precision(kind, provider, new_session):
     """By a seed whose likeliest tokens are far ahead of others."""
     model = language_model(kind, np.float16)
     session = new_session(model.SerializeToString(), providers=[provider])
     assert session.generate(PROMPT, max_new_tokens=6).result() == native_greedy(model, PROMPT, 6)
 
 
-def test_rows_of_logits_that_begin_in_the_middle_of_a_word(provider: str, new_session: NewSession) -> None:
+def test_rows_of_logits_that_begin_in_the_middle_of_a_word(provider, new_session):
     """Two bytes each, and an odd number of them."""
     model = language_model("grouped", np.float16, vocabulary=49)
     session = new_session(model.SerializeToString(), providers=[provider])
@@ -50,7 +44,7 @@ def test_rows_of_logits_that_begin_in_the_middle_of_a_word(provider: str, new_se
     assert [session.generate(prompt, max_new_tokens=3).result() for prompt in prompts] == wanted
 
 
-def test_caches_of_one_length(provider: str, new_session: NewSession) -> None:
+def test_caches_of_one_length(provider, new_session):
     """Caches have the length that the model declares: they are fed and given in it from the beginning."""
     model = language_model("grouped")
     session = new_session(language_model("grouped", room=24).SerializeToString(), providers=[provider])
@@ -64,7 +58,7 @@ def test_caches_of_one_length(provider: str, new_session: NewSession) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_next_prompt_goes_on_where_it_begins_alike(kind: str, provider: str, new_session: NewSession) -> None:
+def test_the_next_prompt_goes_on_where_it_begins_alike(kind, provider, new_session):
     model = language_model(kind)
     session = new_session(model.SerializeToString(), providers=[provider])
     first = session.generate(PROMPT, max_new_tokens=4)
@@ -83,7 +77,7 @@ def test_the_next_prompt_goes_on_where_it_begins_alike(kind: str, provider: str,
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_batch_of_prompts_of_unequal_length(kind: str, provider: str, new_session: NewSession) -> None:
+def test_a_batch_of_prompts_of_unequal_length(kind, provider, new_session):
     model = language_model(kind)
     session = new_session(model.SerializeToString(), providers=[provider])
     prompts = [PROMPT, PROMPT[:3], [17] * 5]
@@ -93,7 +87,7 @@ def test_a_batch_of_prompts_of_unequal_length(kind: str, provider: str, new_sess
     assert generation.tokens == wanted and generation.finish_reason == ["length"] * 3
 
 
-def test_caches_that_must_become_larger(provider: str, new_session: NewSession) -> None:
+def test_caches_that_must_become_larger(provider, new_session):
     """With their contents: the buffers for a first, short text are too small for the second."""
     model = language_model("grouped")
     session = new_session(model.SerializeToString(), providers=[provider])
@@ -105,14 +99,14 @@ def test_caches_that_must_become_larger(provider: str, new_session: NewSession) 
     assert generation.info["reused"] == len(PROMPT) + 3
 
 
-def test_a_repetition_penalty(provider: str, new_session: NewSession) -> None:
+def test_a_repetition_penalty(provider, new_session):
     model = language_model("growing")
     session = new_session(model.SerializeToString(), providers=[provider])
     found = session.generate(PROMPT, max_new_tokens=COUNT, repetition_penalty=1.7).result()
     assert found == native_greedy(model, PROMPT, COUNT, penalty=1.7) != native_greedy(model, PROMPT, COUNT)
 
 
-def test_runs_and_generations_do_not_disturb_each_other(provider: str, new_session: NewSession) -> None:
+def test_runs_and_generations_do_not_disturb_each_other(provider, new_session):
     model = language_model("growing")
     session = new_session(model.SerializeToString(), providers=[provider])
     wanted = native_greedy(model, PROMPT, COUNT)
@@ -126,7 +120,7 @@ def test_runs_and_generations_do_not_disturb_each_other(provider: str, new_sessi
     assert [generation.result() for generation in generations] == [wanted] * 2
 
 
-def test_a_closed_session_ends_it(new_session: NewSession) -> None:
+def test_a_closed_session_ends_it(new_session):
     session = new_session(language_model("growing").SerializeToString(), providers=["wasm"])
     generation = session.generate(PROMPT, max_new_tokens=4000)
     next(generation)

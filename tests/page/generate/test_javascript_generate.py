@@ -1,12 +1,8 @@
 """`generate` of py_ort.mjs: in a page without Python, with the session in a worker or in the page's thread."""
 
-from __future__ import annotations
-
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from language_models import language_model, native_greedy
@@ -22,7 +18,7 @@ PROMPT = [3, 1, 4, 1, 5]
 
 
 @pytest.fixture(scope="module")
-def javascript() -> Iterator[Any]:
+def javascript():
     """Runs a case of javascript_generate.mjs, or its loop without a name."""
     from plain_page import PlainPage
 
@@ -44,7 +40,7 @@ def javascript() -> Iterator[Any]:
         await (name ? run(name, kind, provider, wanted, beams) : loop(kind, wanted));
     }"""
 
-    def run(case: str | None, kind: str, provider: str, proxy: bool | None) -> None:
+    def run(case, kind, provider, proxy):
         page.evaluate(script, [case, kind, provider, wanted[kind], beams[kind], proxy])
 
     yield run
@@ -54,12 +50,12 @@ def javascript() -> Iterator[Any]:
 @pytest.mark.parametrize("proxy", [None, False], ids=["worker", "page"])
 @pytest.mark.parametrize(("kind", "provider"), [("growing", "wasm"), ("grouped", "webgpu")])
 @pytest.mark.parametrize("case", CASES)
-def test_generate_in_javascript(javascript: Any, case: str, kind: str, provider: str, proxy: bool | None) -> None:
+def test_generate_in_javascript(javascript, case, kind, provider, proxy):
     javascript(case, kind, provider, proxy)
 
 
 @pytest.mark.parametrize("proxy", [None, False], ids=["worker", "page"])
 @pytest.mark.parametrize("kind", ["growing", "grouped"])
-def test_loop_of_ones_own(javascript: Any, kind: str, proxy: bool | None) -> None:
+def test_loop_of_ones_own(javascript, kind, proxy):
     """Feeding caches left on the GPU costs neither walks nor bind groups."""
     javascript(None, kind, "webgpu", proxy)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,25 +11,24 @@ from language_models import language_model, native_greedy
 from native_beams import native_beams
 from test_sampling import PROMPT, SCORES, of_one_distribution
 
-from py_ort import AsyncInferenceSession, InferenceSession
+from py_ort import AsyncInferenceSession
 from py_ort.exceptions import Cancelled, Fail, InvalidArgument, RuntimeException, WrongType
 
 pytestmark = pytest.mark.browser
-NewSession = Callable[..., InferenceSession]
 #: By number: the likeliest are not what JSON begins with.
 VOCABULARY = ["a", "{", '"', "}", ":", " ", "", "[1", "-", "true", ",", '"}']
 EOS = 6
 
 
 @pytest.mark.parametrize("kind", ["growing", "grouped"])
-def test_a_function_that_changes_nothing(kind: str, provider: str, new_session: NewSession) -> None:
+def test_a_function_that_changes_nothing(kind, provider, new_session):
     """The same tokens as without, of one prompt, of several, and after a prompt whose caches are gone on from."""
     model = language_model(kind)
     session = new_session(model.SerializeToString(), providers=[provider])
     wanted = native_greedy(model, PROMPT, 6)
     seen: list[tuple[int, list[int], int]] = []
 
-    def look(logits: np.ndarray, tokens: list[int], row: int) -> None:
+    def look(logits, tokens, row):
         seen.append((row, tokens, int(logits.argmax())))
 
     generation = session.generate(PROMPT, max_new_tokens=6, logits_processor=look)
@@ -46,13 +44,13 @@ def test_a_function_that_changes_nothing(kind: str, provider: str, new_session: 
     assert again.result() == wanted[2:]
 
 
-def test_a_function_that_changes_logits(provider: str, new_session: NewSession) -> None:
+def test_a_function_that_changes_logits(provider, new_session):
     session = new_session(of_one_distribution(), providers=[provider])
 
-    def in_place(logits: np.ndarray, tokens: list[int], row: int) -> None:
+    def in_place(logits, tokens, row):
         logits[len(tokens)] = 99
 
-    def another(logits: np.ndarray, tokens: list[int], row: int) -> list[float]:
+    def another(logits, tokens, row):
         assert np.allclose(logits, SCORES)
         return [float(token == 5 + row) for token in range(len(logits))]
 
@@ -61,7 +59,7 @@ def test_a_function_that_changes_logits(provider: str, new_session: NewSession) 
     drawn = session.generate(PROMPT, max_new_tokens=9, do_sample=True, logits_processor=in_place)
     assert drawn.result() == list(range(9))
 
-    async def awaited() -> list[int]:
+    async def awaited():
         async with await AsyncInferenceSession.create(of_one_distribution(), providers=[provider]) as other:
             return await (await other.generate(PROMPT, max_new_tokens=3, logits_processor=in_place)).result()
 
@@ -69,7 +67,7 @@ def test_a_function_that_changes_logits(provider: str, new_session: NewSession) 
 
 
 @pytest.mark.parametrize("kind", ["growing", "grouped"])
-def test_beams(kind: str, provider: str, new_session: NewSession) -> None:
+def test_beams(kind, provider, new_session):
     model = language_model(kind)
     session = new_session(model.SerializeToString(), providers=[provider])
     wanted = native_beams(model, PROMPT, 5, 3, length_penalty=0.0)
@@ -86,10 +84,10 @@ def test_beams(kind: str, provider: str, new_session: NewSession) -> None:
     assert seen[0] == [] and {len(tokens) for tokens in seen} == {0, 1, 2, 3, 4}
 
 
-def test_what_a_function_does_wrong(provider: str, new_session: NewSession) -> None:
+def test_what_a_function_does_wrong(provider, new_session):
     session = new_session(of_one_distribution(), providers=[provider])
 
-    def raises(logits: np.ndarray, tokens: list[int], row: int) -> None:
+    def raises(logits, tokens, row):
         if tokens:
             raise KeyError("mine")
 
@@ -102,18 +100,18 @@ def test_what_a_function_does_wrong(provider: str, new_session: NewSession) -> N
     with pytest.raises(RuntimeException, match="logits that are NaN"):
         session.generate(PROMPT, logits_processor=lambda logits, *_: logits * np.nan).result()
     with pytest.raises(WrongType, match="logits_processor is a function, not 3"):
-        session.generate(PROMPT, logits_processor=3)  # type: ignore[arg-type]
+        session.generate(PROMPT, logits_processor=3)
     with session.generate(PROMPT, max_new_tokens=1000, logits_processor=lambda *_: None) as left:
         next(left)
     assert left.cancelled and session.generate(PROMPT, max_new_tokens=2).result() == [0, 0]
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), pytest.fail.Exception("mine")], ids=repr)
-def test_a_function_that_ends_the_program(error: BaseException, provider: str, new_session: NewSession) -> None:
+def test_a_function_that_ends_the_program(error, provider, new_session):
     """Exceptions that are not errors end the generation, too, and arrive unchanged."""
     session = new_session(of_one_distribution(), providers=[provider])
 
-    def ends(logits: np.ndarray, tokens: list[int], row: int) -> None:
+    def ends(logits, tokens, row):
         if tokens:
             raise error
 
@@ -125,21 +123,21 @@ def test_a_function_that_ends_the_program(error: BaseException, provider: str, n
     assert session.generate(PROMPT, max_new_tokens=2, timeout=60).result() == [0, 0]
 
 
-def test_a_function_that_uses_its_session(provider: str, new_session: NewSession) -> None:
+def test_a_function_that_uses_its_session(provider, new_session):
     session, other = (new_session(of_one_distribution(), providers=[provider]) for _ in range(2))
-    found: list[object] = []
+    found = []
 
-    def within(use: Callable[[], object]) -> list[int]:
-        def processor(logits: np.ndarray, tokens: list[int], row: int) -> None:
+    def within(use):
+        def processor(logits, tokens, row):
             found.append(use())
 
         return session.generate(PROMPT, max_new_tokens=1, timeout=60, logits_processor=processor).result()
 
-    def through_another() -> object:
+    def through_another():
         asks = other.generate(PROMPT, max_new_tokens=1, timeout=60, logits_processor=lambda *_: own() and None)
         return asks.result()
 
-    def own() -> object:
+    def own():
         return session.generate(PROMPT, max_new_tokens=1, timeout=60).result()
 
     for use in (own, through_another):
@@ -156,7 +154,7 @@ def test_a_function_that_uses_its_session(provider: str, new_session: NewSession
         within(session.close)
 
 
-def test_masks(provider: str, new_session: NewSession) -> None:
+def test_masks(provider, new_session):
     session = new_session(of_one_distribution(), providers=[provider])
     order = list(np.argsort(-SCORES, kind="stable"))
     for count in (1, 3, 11):
@@ -170,17 +168,17 @@ def test_masks(provider: str, new_session: NewSession) -> None:
     with pytest.raises(InvalidArgument, match="mask bars all tokens"):
         session.generate(PROMPT, mask=[0] * 12).result()
 
-    def bars(logits: np.ndarray, tokens: list[int], row: int) -> None:
+    def bars(logits, tokens, row):
         logits[:6] = -np.inf
 
     barred = {"mask": [1] * 6 + [0] * 6, "logits_processor": bars}
     with pytest.raises(InvalidArgument, match="row 0, has no token to choose: none that mask allows"):
         session.generate([PROMPT] * 2, **barred).result()
     with pytest.raises(WrongType, match="mask is a list"):
-        session.generate(PROMPT, mask=7)  # type: ignore[arg-type]
+        session.generate(PROMPT, mask=7)
 
 
-def test_json(provider: str, new_session: NewSession) -> None:
+def test_json(provider, new_session):
     """Whatever the model likes, the text is JSON."""
     session = new_session(of_one_distribution(), providers=[provider])
     settings = {"json_vocabulary": VOCABULARY, "eos_token_id": EOS, "max_new_tokens": 60, "do_sample": True}
@@ -204,4 +202,4 @@ def test_json(provider: str, new_session: NewSession) -> None:
     with pytest.raises(InvalidArgument, match="jsonVocabulary needs eos"):
         session.generate(PROMPT, json_vocabulary=VOCABULARY).result()
     with pytest.raises(WrongType, match="json_vocabulary is a list of the text of each token"):
-        session.generate(PROMPT, json_vocabulary=[1, 2])  # type: ignore[list-item]
+        session.generate(PROMPT, json_vocabulary=[1, 2])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from py_ort import InferenceSession
 from py_ort.exceptions import InvalidArgument
 
 pytestmark = pytest.mark.browser
-NewSession = Callable[..., InferenceSession]
 PROMPT = [3, 1, 4, 1, 5]
 
 
@@ -47,7 +45,7 @@ def genai(folder: Path, model: onnx.ModelProto, **search: Any) -> None:
 
 
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
-def test_a_folder_of_genai(tmp_path: Path, provider: str, new_session: NewSession) -> None:
+def test_a_folder_of_genai(tmp_path, provider, new_session):
     model = language_model("grouped")
     genai(tmp_path, model, max_length=12)
     wanted = native_greedy(model, PROMPT, 7)
@@ -58,7 +56,7 @@ def test_a_folder_of_genai(tmp_path: Path, provider: str, new_session: NewSessio
         session.generate(PROMPT, max_new_tokens=36).result()
 
 
-def test_what_the_configuration_says_is_the_default(tmp_path: Path, new_session: NewSession) -> None:
+def test_what_the_configuration_says_is_the_default(tmp_path, new_session):
     model = language_model("grouped")
     genai(tmp_path, model, do_sample=True, temperature=2.0, repetition_penalty=1.1, min_length=8)
     session = new_session(str(tmp_path), providers=["wasm"])
@@ -70,7 +68,7 @@ def test_what_the_configuration_says_is_the_default(tmp_path: Path, new_session:
     assert greedy.result() == native_greedy(model, PROMPT, 3)
 
 
-def test_a_folder_of_optimum(tmp_path: Path, new_session: NewSession) -> None:
+def test_a_folder_of_optimum(tmp_path, new_session):
     model = language_model("growing")
     onnx.save(model, tmp_path / "model.onnx")
     wanted = native_greedy(model, PROMPT, 6)
@@ -84,9 +82,7 @@ def test_a_folder_of_optimum(tmp_path: Path, new_session: NewSession) -> None:
 
 
 @pytest.mark.parametrize("name", ["genai_config.json", "generation_config.json"])
-def test_what_is_off_and_what_is_not_done(
-    tmp_path: Path, name: str, new_session: NewSession, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_is_off_and_what_is_not_done(tmp_path, name, new_session, caplog):
     """0 means off, as in onnxruntime-genai; and unsupported options are named."""
     model = language_model("growing")
     onnx.save(model, tmp_path / "model.onnx")
@@ -105,7 +101,7 @@ def test_what_is_off_and_what_is_not_done(
     [("{", "cannot be read as JSON"), ("[]", "not an object"), ({"model": {}}, r"model\.decoder\.filename")],
     ids=["damaged", "a list", "without a file"],
 )
-def test_damaged_configurations(tmp_path: Path, config: Any, says: str) -> None:
+def test_damaged_configurations(tmp_path, config, says):
     write(tmp_path, "genai_config.json", config)
     with pytest.raises(InvalidArgument, match=says):
         InferenceSession(tmp_path)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 import onnx
@@ -12,10 +10,7 @@ import pytest
 from language_models import language_model
 from onnx import TensorProto, helper, numpy_helper
 
-from py_ort import InferenceSession
-
 pytestmark = pytest.mark.browser
-NewSession = Callable[..., InferenceSession]
 PROMPT = [3, 1, 4, 1, 5]
 DRAWS = 3000
 #: Scores of a model that are the same for any input. Some are equal.
@@ -74,9 +69,7 @@ def chances(temperature: float = 1, top_k: int = 0, top_p: float = 1) -> np.ndar
     ],
     ids=str,
 )
-def test_each_token_comes_as_often_as_it_should(
-    settings: dict[str, Any], provider: str, new_session: NewSession
-) -> None:
+def test_each_token_comes_as_often_as_it_should(settings, provider, new_session):
     """Chi square: far below that of one in a million samples of the exact distribution."""
     rows, steps = DRAWS // 4, 4
     session = new_session(of_one_distribution(), providers=[provider])
@@ -90,7 +83,7 @@ def test_each_token_comes_as_often_as_it_should(
     assert apart < freedom + 5 * np.sqrt(2 * max(freedom, 1)) + 15, (counts, expected)
 
 
-def test_neighboring_draws_have_nothing_to_do_with_each_other(new_session: NewSession) -> None:
+def test_neighboring_draws_have_nothing_to_do_with_each_other(new_session):
     """Pairs of tokens, one after the other in a row and of rows side by side, as frequent as their product."""
     session = new_session(of_one_distribution(), providers=["wasm"])
     drawn = np.array(session.generate([PROMPT] * 60, max_new_tokens=60, do_sample=True, seed=3, top_k=4).result())
@@ -105,7 +98,7 @@ def test_neighboring_draws_have_nothing_to_do_with_each_other(new_session: NewSe
 
 
 @pytest.mark.parametrize("kind", ["growing", "grouped"])
-def test_a_seed_gives_the_same_tokens_everywhere(kind: str, new_session: NewSession) -> None:
+def test_a_seed_gives_the_same_tokens_everywhere(kind, new_session):
     model = language_model(kind).SerializeToString()
     sessions = [new_session(model, providers=[provider]) for provider in ("wasm", "webgpu")]
     settings = [
@@ -127,7 +120,7 @@ def test_a_seed_gives_the_same_tokens_everywhere(kind: str, new_session: NewSess
 
 
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
-def test_next_to_no_temperature(provider: str, new_session: NewSession) -> None:
+def test_next_to_no_temperature(provider, new_session):
     """Always the likeliest; even if the inverse is beyond float32."""
     session = new_session(of_one_distribution(), providers=[provider])
     for temperature in (1e-6, 1e-30, 1e-40):
@@ -135,7 +128,7 @@ def test_next_to_no_temperature(provider: str, new_session: NewSession) -> None:
         assert drawn == [int(np.argmax(SCORES))] * 4
 
 
-def test_without_a_seed_each_time_is_another(new_session: NewSession) -> None:
+def test_without_a_seed_each_time_is_another(new_session):
     session = new_session(of_one_distribution(), providers=["wasm"])
     first, second = (session.generate(PROMPT, max_new_tokens=40, do_sample=True) for _ in range(2))
     assert first.result() != second.result()
