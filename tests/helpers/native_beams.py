@@ -37,12 +37,12 @@ def native_beams(
     *,
     length_penalty: float = 1.0,
     early_stopping: bool | str = False,
-    eos: Sequence[int] = (),
+    eos_token_id: int | Sequence[int] = (),
     stop: Sequence[Sequence[int]] = (),
-    penalty: float = 1.0,
-    least: int = 0,
+    repetition_penalty: float = 1.0,
+    min_new_tokens: int = 0,
 ) -> Beams:
-    """Search.
+    """Search, by the options of `generate`.
 
     Args:
         model: From `language_model`.
@@ -51,11 +51,12 @@ def native_beams(
         num_beams: Sequences at a time.
         length_penalty: As in transformers.
         early_stopping: As in transformers.
-        eos: Tokens that end a sequence.
+        eos_token_id: Tokens that end a sequence.
         stop: Sequences of tokens that end a sequence.
-        penalty: Repetition penalty.
-        least: The fewest new tokens.
+        repetition_penalty: As in transformers.
+        min_new_tokens: The fewest new tokens.
     """
+    eos = [eos_token_id] if isinstance(eos_token_id, int) else list(eos_token_id)
     logits_of = _logits(model)
     running = [(0.0, list(prompt))] + [(_NEVER, list(prompt))] * (num_beams - 1)
     finished: list[tuple[float, list[int]]] = []
@@ -65,9 +66,9 @@ def native_beams(
             logits = logits_of(tokens)
             chances = logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
             seen = list(set(tokens))
-            chances[seen] *= penalty
-            if length <= least:
-                chances[list(eos)] = -np.inf
+            chances[seen] *= repetition_penalty
+            if length <= min_new_tokens:
+                chances[[token for token in eos if token < len(chances)]] = -np.inf
             options += [(score + float(chance), [*tokens, token]) for token, chance in enumerate(chances)]
         options.sort(key=lambda option: -option[0])
         best = options[: max(2, 1 + len(eos)) * num_beams]

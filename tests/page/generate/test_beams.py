@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+from constant_logits import constant_logits
 from language_models import VOCABULARY, language_model, native_greedy
-from native_beams import Beams, native_beams
-from onnx import helper, numpy_helper
+from native_beams import native_beams
+from text_form import parse
 
 from py_ort import AsyncInferenceSession
 from py_ort.exceptions import InvalidArgument, NotImplemented, RuntimeException, Timeout, WrongType
@@ -22,50 +22,33 @@ COUNT = 8
 KINDS = ["growing", "grouped"]
 
 
-def check(found: Any, wanted: Beams) -> None:
-    """All beams, and their scores."""
-    assert found.result() == wanted.tokens
-    np.testing.assert_allclose(found.info["scores"], wanted.scores, rtol=1e-4, atol=1e-4)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("settings", "same"),
+    "settings",
     [
-        ({}, {}),
-        ({"length_penalty": 0.0, "eos_token_id": [44, 7]}, {"length_penalty": 0.0, "eos": [44, 7]}),
-        (
-            {"length_penalty": 2.0, "early_stopping": "never", "eos_token_id": 28},
-            {"length_penalty": 2.0, "early_stopping": "never", "eos": [28]},
-        ),
-        (
-            {"early_stopping": True, "eos_token_id": [45, 12], "length_penalty": -1.0},
-            {"early_stopping": True, "eos": [45, 12], "length_penalty": -1.0},
-        ),
-        ({"repetition_penalty": 1.4, "stop": [[44, 45], [28]]}, {"penalty": 1.4, "stop": [[44, 45], [28]]}),
-        (
-            {"min_new_tokens": 3, "eos_token_id": [44, 28, VOCABULARY + 5]},
-            {"least": 3, "eos": [44, 28], "early_stopping": False},
-        ),
+        {},
+        {"length_penalty": 0.0, "eos_token_id": [44, 7]},
+        {"length_penalty": 2.0, "early_stopping": "never", "eos_token_id": 28},
+        {"early_stopping": True, "eos_token_id": [45, 12], "length_penalty": -1.0},
+        {"repetition_penalty": 1.4, "stop": [[44, 45], [28]]},
+        {"min_new_tokens": 3, "eos_token_id": [44, 28, VOCABULARY + 5]},
     ],
     ids=["plain", "ends", "never", "early", "penalties", "not before"],
 )
-def test_sequences_and_scores(kind, settings, same, provider, new_session):
-    model = language_model(kind)
-    session = new_session(model.SerializeToString(), providers=[provider])
+def test_sequences_and_scores(session, model, settings):
     for beams in (2, 5):
         found = session.generate(PROMPT, max_new_tokens=COUNT, num_beams=beams, num_return_sequences=beams, **settings)
-        check(found, native_beams(model, PROMPT, COUNT, beams, **same))
+        wanted = native_beams(model, PROMPT, COUNT, beams, **settings)
+        assert found.result() == wanted.tokens
+        np.testing.assert_allclose(found.info["scores"], wanted.scores, rtol=1e-4, atol=1e-4)
     assert session.generate(PROMPT, max_new_tokens=4).result() == native_greedy(model, PROMPT, 4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_prompts_of_unequal_length(kind, provider, new_session):
+def test_prompts_of_unequal_length(session, model):
     """Each is a separate search; the others do not wait for its end."""
-    model = language_model(kind)
-    session = new_session(model.SerializeToString(), providers=[provider])
     prompts = [PROMPT, PROMPT[:3], [17] * 5]
-    wanted = [native_beams(model, prompt, COUNT, 3, eos=[7]) for prompt in prompts]
+    wanted = [native_beams(model, prompt, COUNT, 3, eos_token_id=7) for prompt in prompts]
     found = session.generate(prompts, max_new_tokens=COUNT, num_beams=3, eos_token_id=7)
     assert found.result() == [beams.tokens[0] for beams in wanted]
     ends = ["eos" if beams.tokens[0][-1] == 7 else "length" for beams in wanted]
@@ -93,9 +76,7 @@ def test_what_stays_on_the_gpu(kind, new_session):
     assert found.info["counters"]["downloads"] == 0
 
 
-def test_the_prompt_that_the_caches_hold(provider, new_session):
-    model = language_model("growing")
-    session = new_session(model.SerializeToString(), providers=[provider])
+def test_the_prompt_that_the_caches_hold(session, model):
     session.generate(PROMPT, max_new_tokens=2).result()
     prompt = [*PROMPT, 11]
     found = session.generate(prompt, max_new_tokens=4, num_beams=2)
@@ -105,28 +86,14 @@ def test_the_prompt_that_the_caches_hold(provider, new_session):
     assert after.result() == native_greedy(model, prompt, 4) and after.info["reused"] == 0
 
 
-def of_scores(*scores: float) -> bytes:
-    """A model with these logits for any input."""
-    model = onnx.ModelProto()
-    model.CopyFrom(language_model("growing"))
-    graph = model.graph
-    graph.node[-1].output[0] = "raw"
-    graph.initializer.append(numpy_helper.from_array(np.array(scores, np.float32), "scores"))
-    graph.initializer.append(numpy_helper.from_array(np.zeros((VOCABULARY, len(scores)), np.float32), "no_head"))
-    graph.node.append(helper.make_node("MatMul", ["raw", "no_head"], ["no_logits"]))
-    graph.node.append(helper.make_node("Add", ["no_logits", "scores"], ["logits"]))
-    graph.output[0].type.tensor_type.shape.dim[2].dim_value = len(scores)
-    return model.SerializeToString()
-
-
 def test_equals_are_taken_in_order(provider, new_session):
-    session = new_session(of_scores(1, 3, 3, 1, 3, -np.inf, 3), providers=[provider])
+    session = new_session(constant_logits(1, 3, 3, 1, 3, -np.inf, 3), providers=[provider])
     found = session.generate(PROMPT[:2], max_new_tokens=1, num_beams=3, num_return_sequences=3)
     assert found.result() == [[1], [2], [4]]
 
 
 def test_fewer_tokens_than_beams(provider, new_session):
-    session = new_session(of_scores(2, 1, -np.inf, -np.inf), providers=[provider])
+    session = new_session(constant_logits(2, 1, -np.inf, -np.inf), providers=[provider])
     found = session.generate([1], max_new_tokens=2, num_beams=4, num_return_sequences=4)
     assert found.result() == [[0, 0], [0, 1], [1, 0], [1, 1]]
     with pytest.raises(InvalidArgument, match=r"4 sequences are wanted .* there are only 2"):
@@ -138,39 +105,38 @@ def test_fewer_tokens_than_beams(provider, new_session):
 )
 def test_logits_that_give_no_token(value, why, provider, new_session):
     others = -np.inf if value < 0 else 1.0
-    session = new_session(of_scores(others, value, others), providers=[provider])
+    session = new_session(constant_logits(others, value, others), providers=[provider])
     with pytest.raises(RuntimeException, match=f"generate: step 1, row 0, has .*{why}"):
         session.generate([[1], [2]], max_new_tokens=3, num_beams=2).result()
 
 
 @pytest.mark.parametrize("beams", [1, 2])
 def test_settings_that_bar_all_tokens(beams, provider, new_session):
-    session = new_session(of_scores(1, 3, 2), providers=[provider])
+    session = new_session(constant_logits(1, 3, 2), providers=[provider])
     barred = {"eos_token_id": [0, 1, 2], "max_new_tokens": 4, "num_beams": beams}
     with pytest.raises(InvalidArgument, match=r"step 1 has no token to choose: minNewTokens .* up to step 3"):
         session.generate([1], min_new_tokens=3, **barred).result()
     assert session.generate([1], **barred).result() == [1]
 
 
-def test_what_goes_with_no_search(new_session):
-    session = new_session(language_model("growing").SerializeToString(), providers=["wasm"])
+def test_what_goes_with_no_search(on_wasm):
     with pytest.raises(InvalidArgument, match=r"draws no tokens: give either beams .* or sample"):
-        session.generate(PROMPT, num_beams=2, do_sample=True).result()
+        on_wasm.generate(PROMPT, num_beams=2, do_sample=True).result()
     with pytest.raises(InvalidArgument, match=r"take `result\(\)` instead of iterating"):
-        next(session.generate(PROMPT, num_beams=2, max_new_tokens=2))
+        next(on_wasm.generate(PROMPT, num_beams=2, max_new_tokens=2))
     for beams in (1, 2):
         with pytest.raises(InvalidArgument, match=rf"3 sequences .*numBeams, here {beams}"):
-            session.generate(PROMPT, num_beams=beams, num_return_sequences=3).result()
+            on_wasm.generate(PROMPT, num_beams=beams, num_return_sequences=3).result()
     for wrong in ({"num_beams": 0}, {"num_beams": 2, "num_return_sequences": 0}, {"length_penalty": np.inf}):
         with pytest.raises(InvalidArgument, match=r"is a (whole|finite) number"):
-            session.generate(PROMPT, **wrong).result()
+            on_wasm.generate(PROMPT, **wrong).result()
     with pytest.raises(WrongType, match='early_stopping is True, False or "never"'):
-        session.generate(PROMPT, num_beams=2, early_stopping="soon")
+        on_wasm.generate(PROMPT, num_beams=2, early_stopping="soon")
 
 
 def test_several_draws_of_a_prompt(provider, new_session):
     session = new_session(language_model("grouped").SerializeToString(), providers=[provider])
-    settings: Any = {"max_new_tokens": 5, "do_sample": True, "temperature": 2.0, "seed": 4}
+    settings = {"max_new_tokens": 5, "do_sample": True, "temperature": 2.0, "seed": 4}
     draws = session.generate(PROMPT, num_return_sequences=3, **settings).result()
     assert draws == session.generate([PROMPT] * 3, **settings).result() and draws[0] != draws[1]
 
@@ -209,7 +175,7 @@ def test_what_stands_beside_the_model(tmp_path, name, new_session):
     said |= {"eos_token_id": [44]} if name.startswith("generation") else {}
     config = {"search": said, "model": {"eos_token_id": 44}} if name.startswith("genai") else said
     (tmp_path / name).write_text(json.dumps(config))
-    wanted = native_beams(model, PROMPT, 6, 3, length_penalty=0.0, early_stopping=True, eos=[44])
+    wanted = native_beams(model, PROMPT, 6, 3, length_penalty=0.0, early_stopping=True, eos_token_id=44)
     session = new_session(tmp_path / "model.onnx", providers=["wasm"])
     assert session.generate(PROMPT, max_new_tokens=6).result() == wanted.tokens[:2]
     greedy = session.generate(PROMPT, max_new_tokens=6, num_beams=1, num_return_sequences=1, eos_token_id=[])
@@ -217,9 +183,7 @@ def test_what_stands_beside_the_model(tmp_path, name, new_session):
 
 
 def test_no_decoder(new_session):
-    model = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Abs(x) }'
-    )
+    model = parse("g (float[2] x) => (float[2] y) { y = Abs(x) }")
     session = new_session(model.SerializeToString(), providers=["wasm"])
     with pytest.raises(NotImplemented, match='input "x"'):
         session.generate([1], num_beams=2).result()

@@ -13,9 +13,7 @@ KINDS = ["growing", "grouped"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_tokens_are_those_of_a_loop_over_native(kind, provider, new_session):
-    model = language_model(kind)
-    session = new_session(model.SerializeToString(), providers=[provider])
+def test_tokens_are_those_of_a_loop_over_native(session, model, provider):
     generation = session.generate(PROMPT, max_new_tokens=COUNT)
     assert generation.finish_reason is None
     wanted = native_greedy(model, PROMPT, COUNT)
@@ -58,9 +56,7 @@ def test_caches_of_one_length(provider, new_session):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_next_prompt_goes_on_where_it_begins_alike(kind, provider, new_session):
-    model = language_model(kind)
-    session = new_session(model.SerializeToString(), providers=[provider])
+def test_the_next_prompt_goes_on_where_it_begins_alike(session, model):
     first = session.generate(PROMPT, max_new_tokens=4)
     prompt = [*PROMPT, *first.result(), 7, 8]
     longer = session.generate(prompt, max_new_tokens=4)
@@ -77,9 +73,7 @@ def test_the_next_prompt_goes_on_where_it_begins_alike(kind, provider, new_sessi
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_batch_of_prompts_of_unequal_length(kind, provider, new_session):
-    model = language_model(kind)
-    session = new_session(model.SerializeToString(), providers=[provider])
+def test_a_batch_of_prompts_of_unequal_length(session, model):
     prompts = [PROMPT, PROMPT[:3], [17] * 5]
     wanted = [native_greedy(model, prompt, 6) for prompt in prompts]
     generation = session.generate(prompts, max_new_tokens=6)
@@ -99,16 +93,12 @@ def test_caches_that_must_become_larger(provider, new_session):
     assert generation.info["reused"] == len(PROMPT) + 3
 
 
-def test_a_repetition_penalty(provider, new_session):
-    model = language_model("growing")
-    session = new_session(model.SerializeToString(), providers=[provider])
+def test_a_repetition_penalty(session, model):
     found = session.generate(PROMPT, max_new_tokens=COUNT, repetition_penalty=1.7).result()
     assert found == native_greedy(model, PROMPT, COUNT, penalty=1.7) != native_greedy(model, PROMPT, COUNT)
 
 
-def test_runs_and_generations_do_not_disturb_each_other(provider, new_session):
-    model = language_model("growing")
-    session = new_session(model.SerializeToString(), providers=[provider])
+def test_runs_and_generations_do_not_disturb_each_other(session, model):
     wanted = native_greedy(model, PROMPT, COUNT)
     generations = [session.generate(PROMPT, max_new_tokens=COUNT) for _ in range(2)]
     feeds = {"input_ids": np.array([PROMPT]), "attention_mask": np.ones((1, 8), np.int64)}
@@ -120,10 +110,9 @@ def test_runs_and_generations_do_not_disturb_each_other(provider, new_session):
     assert [generation.result() for generation in generations] == [wanted] * 2
 
 
-def test_a_closed_session_ends_it(new_session):
-    session = new_session(language_model("growing").SerializeToString(), providers=["wasm"])
-    generation = session.generate(PROMPT, max_new_tokens=4000)
+def test_a_closed_session_ends_it(on_wasm):
+    generation = on_wasm.generate(PROMPT, max_new_tokens=4000)
     next(generation)
-    session.close()
+    on_wasm.close()
     with pytest.raises(Cancelled, match="the session was closed during its run"):
         generation.result()

@@ -7,9 +7,9 @@ import json
 
 import numpy as np
 import pytest
-from language_models import language_model, native_greedy
+from constant_logits import SCORES, constant_logits
+from language_models import native_greedy
 from native_beams import native_beams
-from test_sampling import PROMPT, SCORES, of_one_distribution
 
 from py_ort import AsyncInferenceSession
 from py_ort.exceptions import Cancelled, Fail, InvalidArgument, RuntimeException, WrongType
@@ -18,13 +18,12 @@ pytestmark = pytest.mark.browser
 #: By number: the likeliest are not what JSON begins with.
 VOCABULARY = ["a", "{", '"', "}", ":", " ", "", "[1", "-", "true", ",", '"}']
 EOS = 6
+PROMPT = [3, 1, 4, 1, 5]
 
 
 @pytest.mark.parametrize("kind", ["growing", "grouped"])
-def test_a_function_that_changes_nothing(kind, provider, new_session):
+def test_a_function_that_changes_nothing(session, model):
     """The same tokens as without, of one prompt, of several, and after a prompt whose caches are gone on from."""
-    model = language_model(kind)
-    session = new_session(model.SerializeToString(), providers=[provider])
     wanted = native_greedy(model, PROMPT, 6)
     seen: list[tuple[int, list[int], int]] = []
 
@@ -44,8 +43,7 @@ def test_a_function_that_changes_nothing(kind, provider, new_session):
     assert again.result() == wanted[2:]
 
 
-def test_a_function_that_changes_logits(provider, new_session):
-    session = new_session(of_one_distribution(), providers=[provider])
+def test_a_function_that_changes_logits(same_scores, provider):
 
     def in_place(logits, tokens, row):
         logits[len(tokens)] = 99
@@ -54,22 +52,20 @@ def test_a_function_that_changes_logits(provider, new_session):
         assert np.allclose(logits, SCORES)
         return [float(token == 5 + row) for token in range(len(logits))]
 
-    assert session.generate(PROMPT, max_new_tokens=4, logits_processor=in_place).result() == [0, 1, 2, 3]
-    assert session.generate([PROMPT] * 2, max_new_tokens=2, logits_processor=another).result() == [[5, 5], [6, 6]]
-    drawn = session.generate(PROMPT, max_new_tokens=9, do_sample=True, logits_processor=in_place)
+    assert same_scores.generate(PROMPT, max_new_tokens=4, logits_processor=in_place).result() == [0, 1, 2, 3]
+    assert same_scores.generate([PROMPT] * 2, max_new_tokens=2, logits_processor=another).result() == [[5, 5], [6, 6]]
+    drawn = same_scores.generate(PROMPT, max_new_tokens=9, do_sample=True, logits_processor=in_place)
     assert drawn.result() == list(range(9))
 
     async def awaited():
-        async with await AsyncInferenceSession.create(of_one_distribution(), providers=[provider]) as other:
+        async with await AsyncInferenceSession.create(constant_logits(*SCORES), providers=[provider]) as other:
             return await (await other.generate(PROMPT, max_new_tokens=3, logits_processor=in_place)).result()
 
     assert asyncio.run(awaited()) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("kind", ["growing", "grouped"])
-def test_beams(kind, provider, new_session):
-    model = language_model(kind)
-    session = new_session(model.SerializeToString(), providers=[provider])
+def test_beams(session, model):
     wanted = native_beams(model, PROMPT, 5, 3, length_penalty=0.0)
     seen = []
     found = session.generate(
@@ -84,47 +80,45 @@ def test_beams(kind, provider, new_session):
     assert seen[0] == [] and {len(tokens) for tokens in seen} == {0, 1, 2, 3, 4}
 
 
-def test_what_a_function_does_wrong(provider, new_session):
-    session = new_session(of_one_distribution(), providers=[provider])
+def test_what_a_function_does_wrong(same_scores):
 
     def raises(logits, tokens, row):
         if tokens:
             raise KeyError("mine")
 
-    generation = session.generate(PROMPT, max_new_tokens=5, logits_processor=raises)
+    generation = same_scores.generate(PROMPT, max_new_tokens=5, logits_processor=raises)
     assert next(generation) == 0
     with pytest.raises(Fail, match="logits_processor raised KeyError: 'mine'"):
         generation.result()
     with pytest.raises(Fail, match=r"shape \[3\], not \[12\]"):
-        session.generate(PROMPT, logits_processor=lambda *_: np.zeros(3)).result()
+        same_scores.generate(PROMPT, logits_processor=lambda *_: np.zeros(3)).result()
     with pytest.raises(RuntimeException, match="logits that are NaN"):
-        session.generate(PROMPT, logits_processor=lambda logits, *_: logits * np.nan).result()
+        same_scores.generate(PROMPT, logits_processor=lambda logits, *_: logits * np.nan).result()
     with pytest.raises(WrongType, match="logits_processor is a function, not 3"):
-        session.generate(PROMPT, logits_processor=3)
-    with session.generate(PROMPT, max_new_tokens=1000, logits_processor=lambda *_: None) as left:
+        same_scores.generate(PROMPT, logits_processor=3)
+    with same_scores.generate(PROMPT, max_new_tokens=1000, logits_processor=lambda *_: None) as left:
         next(left)
-    assert left.cancelled and session.generate(PROMPT, max_new_tokens=2).result() == [0, 0]
+    assert left.cancelled and same_scores.generate(PROMPT, max_new_tokens=2).result() == [0, 0]
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), pytest.fail.Exception("mine")], ids=repr)
-def test_a_function_that_ends_the_program(error, provider, new_session):
+def test_a_function_that_ends_the_program(error, same_scores):
     """Exceptions that are not errors end the generation, too, and arrive unchanged."""
-    session = new_session(of_one_distribution(), providers=[provider])
 
     def ends(logits, tokens, row):
         if tokens:
             raise error
 
-    generation = session.generate(PROMPT, max_new_tokens=5, timeout=60, logits_processor=ends)
+    generation = same_scores.generate(PROMPT, max_new_tokens=5, timeout=60, logits_processor=ends)
     assert next(generation) == 0
     with pytest.raises(type(error)) as raised:
         generation.result()
     assert raised.value is error
-    assert session.generate(PROMPT, max_new_tokens=2, timeout=60).result() == [0, 0]
+    assert same_scores.generate(PROMPT, max_new_tokens=2, timeout=60).result() == [0, 0]
 
 
 def test_a_function_that_uses_its_session(provider, new_session):
-    session, other = (new_session(of_one_distribution(), providers=[provider]) for _ in range(2))
+    session, other = (new_session(constant_logits(*SCORES), providers=[provider]) for _ in range(2))
     found = []
 
     def within(use):
@@ -154,35 +148,33 @@ def test_a_function_that_uses_its_session(provider, new_session):
         within(session.close)
 
 
-def test_masks(provider, new_session):
-    session = new_session(of_one_distribution(), providers=[provider])
+def test_masks(same_scores):
     order = list(np.argsort(-SCORES, kind="stable"))
     for count in (1, 3, 11):
         mask = np.ones(len(SCORES), bool)
         mask[order[:count]] = False
-        assert session.generate(PROMPT, max_new_tokens=2, mask=mask).result() == [order[count]] * 2
-        drawn = session.generate([PROMPT] * 50, max_new_tokens=4, do_sample=True, mask=mask, seed=1).result()
+        assert same_scores.generate(PROMPT, max_new_tokens=2, mask=mask).result() == [order[count]] * 2
+        drawn = same_scores.generate([PROMPT] * 50, max_new_tokens=4, do_sample=True, mask=mask, seed=1).result()
         assert not set(np.ravel(drawn)) & set(order[:count])
     with pytest.raises(InvalidArgument, match="mask has 3 numbers, and the model logits for 12 tokens"):
-        session.generate(PROMPT, mask=[1, 1, 0]).result()
+        same_scores.generate(PROMPT, mask=[1, 1, 0]).result()
     with pytest.raises(InvalidArgument, match="mask bars all tokens"):
-        session.generate(PROMPT, mask=[0] * 12).result()
+        same_scores.generate(PROMPT, mask=[0] * 12).result()
 
     def bars(logits, tokens, row):
         logits[:6] = -np.inf
 
     barred = {"mask": [1] * 6 + [0] * 6, "logits_processor": bars}
     with pytest.raises(InvalidArgument, match="row 0, has no token to choose: none that mask allows"):
-        session.generate([PROMPT] * 2, **barred).result()
+        same_scores.generate([PROMPT] * 2, **barred).result()
     with pytest.raises(WrongType, match="mask is a list"):
-        session.generate(PROMPT, mask=7)
+        same_scores.generate(PROMPT, mask=7)
 
 
-def test_json(provider, new_session):
+def test_json(same_scores):
     """Whatever the model likes, the text is JSON."""
-    session = new_session(of_one_distribution(), providers=[provider])
     settings = {"json_vocabulary": VOCABULARY, "eos_token_id": EOS, "max_new_tokens": 60, "do_sample": True}
-    generation = session.generate([PROMPT] * 40, temperature=3, seed=5, **settings)
+    generation = same_scores.generate([PROMPT] * 40, temperature=3, seed=5, **settings)
     whole = set()
     for tokens, reason in zip(generation.result(), generation.finish_reason, strict=True):
         text = "".join(VOCABULARY[token] for token in tokens)
@@ -193,13 +185,13 @@ def test_json(provider, new_session):
             with pytest.raises(json.JSONDecodeError):
                 json.loads(f"{text}!")  # the text ends within a value
     assert len(whole) > 5 and any(text.startswith("{") for text in whole)
-    searched = session.generate(PROMPT, num_beams=3, eos_token_id=EOS, max_new_tokens=8, json_vocabulary=VOCABULARY)
+    searched = same_scores.generate(PROMPT, num_beams=3, eos_token_id=EOS, max_new_tokens=8, json_vocabulary=VOCABULARY)
     assert searched.result()
     dead = {**settings, "json_vocabulary": ["{" if text == "{" else "" for text in VOCABULARY], "do_sample": False}
     for beams in (1, 2):
         with pytest.raises(InvalidArgument, match=r'step 2 .* has none that JSON allows after "{"'):
-            session.generate(PROMPT, num_beams=beams, **dead).result()
+            same_scores.generate(PROMPT, num_beams=beams, **dead).result()
     with pytest.raises(InvalidArgument, match="jsonVocabulary needs eos"):
-        session.generate(PROMPT, json_vocabulary=VOCABULARY).result()
+        same_scores.generate(PROMPT, json_vocabulary=VOCABULARY).result()
     with pytest.raises(WrongType, match="json_vocabulary is a list of the text of each token"):
-        session.generate(PROMPT, json_vocabulary=[1, 2])
+        same_scores.generate(PROMPT, json_vocabulary=[1, 2])

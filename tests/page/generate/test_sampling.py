@@ -2,45 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
-import onnx
 import pytest
+from constant_logits import SCORES, constant_logits
 from language_models import language_model
-from onnx import TensorProto, helper, numpy_helper
 
 pytestmark = pytest.mark.browser
 PROMPT = [3, 1, 4, 1, 5]
 DRAWS = 3000
-#: Scores of a model that are the same for any input. Some are equal.
-SCORES = np.array([2.0, 0.5, 1.0, -1.0, 0.0, 1.5, -30.0, 0.5, -100.0, 1.0, -2.0, 1.7], np.float32)
-
-
-@cache
-def of_one_distribution() -> bytes:
-    """A model with an unused cache, and the same logits at each place."""
-    text = """<ir_version: 8, opset_import: ["": 17]> g () => () {
-        rows = Shape(input_ids)  wide = Concat<axis = 0>(rows, size)  logits = Expand(scores, wide)
-        zero = Constant<value_ints = [0]>()  shape = Concat<axis = 0>(rows, one, one)
-        order = Constant<value_ints = [0, 2, 1, 3]>()  new = ConstantOfShape(shape)
-        turned = Transpose<perm = [0, 2, 1, 3]>(new)  present = Concat<axis = 2>(past, turned) }"""
-    model = onnx.parser.parse_model(text)
-    graph = model.graph
-    for node in list(graph.node):
-        if node.output[0] in ("zero", "order"):
-            graph.node.remove(node)
-        for names in (node.input, node.output):
-            for i, name in enumerate(names):
-                names[i] = {"past": "past_key_values.0.key", "present": "present.0.key"}.get(name, name)
-    values = {"scores": SCORES, "size": np.array([len(SCORES)]), "one": np.array([1])}
-    graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in values.items())
-    info = helper.make_tensor_value_info
-    graph.input.append(info("input_ids", TensorProto.INT64, ["batch", "rows"]))
-    graph.input.append(info("past_key_values.0.key", TensorProto.FLOAT, ["batch", 1, "past", 1]))
-    graph.output.append(info("logits", TensorProto.FLOAT, ["batch", "rows", len(SCORES)]))
-    graph.output.append(info("present.0.key", TensorProto.FLOAT, ["batch", 1, "all", 1]))
-    return model.SerializeToString()
 
 
 def chances(temperature: float = 1, top_k: int = 0, top_p: float = 1) -> np.ndarray:
@@ -69,11 +38,10 @@ def chances(temperature: float = 1, top_k: int = 0, top_p: float = 1) -> np.ndar
     ],
     ids=str,
 )
-def test_each_token_comes_as_often_as_it_should(settings, provider, new_session):
+def test_each_token_comes_as_often_as_it_should(same_scores, settings):
     """Chi square: far below that of one in a million samples of the exact distribution."""
     rows, steps = DRAWS // 4, 4
-    session = new_session(of_one_distribution(), providers=[provider])
-    generation = session.generate([PROMPT] * rows, max_new_tokens=steps, do_sample=True, seed=11, **settings)
+    generation = same_scores.generate([PROMPT] * rows, max_new_tokens=steps, do_sample=True, seed=11, **settings)
     counts = np.bincount(np.concatenate(generation.result()), minlength=len(SCORES))
     expected = chances(**settings) * DRAWS
     assert not counts[expected < 1e-6].any(), "tokens that were left out"
@@ -85,7 +53,7 @@ def test_each_token_comes_as_often_as_it_should(settings, provider, new_session)
 
 def test_neighboring_draws_have_nothing_to_do_with_each_other(new_session):
     """Pairs of tokens, one after the other in a row and of rows side by side, as frequent as their product."""
-    session = new_session(of_one_distribution(), providers=["wasm"])
+    session = new_session(constant_logits(*SCORES), providers=["wasm"])
     drawn = np.array(session.generate([PROMPT] * 60, max_new_tokens=60, do_sample=True, seed=3, top_k=4).result())
     likely = np.flatnonzero(chances(top_k=4))
     p = chances(top_k=4)
@@ -119,17 +87,15 @@ def test_a_seed_gives_the_same_tokens_everywhere(kind, new_session):
     assert len(made) > len(settings)
 
 
-@pytest.mark.parametrize("provider", ["wasm", "webgpu"])
-def test_next_to_no_temperature(provider, new_session):
+def test_next_to_no_temperature(same_scores):
     """Always the likeliest; even if the inverse is beyond float32."""
-    session = new_session(of_one_distribution(), providers=[provider])
     for temperature in (1e-6, 1e-30, 1e-40):
-        drawn = session.generate(PROMPT, max_new_tokens=4, do_sample=True, temperature=temperature).result()
+        drawn = same_scores.generate(PROMPT, max_new_tokens=4, do_sample=True, temperature=temperature).result()
         assert drawn == [int(np.argmax(SCORES))] * 4
 
 
 def test_without_a_seed_each_time_is_another(new_session):
-    session = new_session(of_one_distribution(), providers=["wasm"])
+    session = new_session(constant_logits(*SCORES), providers=["wasm"])
     first, second = (session.generate(PROMPT, max_new_tokens=40, do_sample=True) for _ in range(2))
     assert first.result() != second.result()
     repeated = session.generate(PROMPT, max_new_tokens=40, do_sample=True, seed=first.info["seed"])
