@@ -1,10 +1,12 @@
-"""Decoders whose logits are the same for any input."""
+"""Decoders from ONNX's text form, whose logits are the same for any input."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import numpy as np
+import onnx
 from text_form import parse
 
 #: Logits of which some are equal.
@@ -20,7 +22,9 @@ def constant_logits(*scores: float) -> bytes:
         shape = Concat<axis=0>(rows, one, one)  new = ConstantOfShape(shape)
         turned = Transpose<perm=[0,2,1,3]>(new)  present_0_key = Concat<axis=2>(past_key_values_0_key, turned) }}"""
     constants = {"scores": np.array(scores, np.float32), "size": np.array([len(scores)]), "one": np.array([1])}
-    model = parse(text, constants, opset=17).SerializeToString()
-    for name in (b"past_key_values", b"present"):  # the text form has no dots in names
-        model = model.replace(name + b"_0_key", name + b".0.key")
-    return bytes(model)
+    return dotted(parse(text, constants, opset=17))
+
+
+def dotted(model: onnx.ModelProto) -> bytes:
+    """Write dots into the names of caches, as exporters do: the text form has none."""
+    return re.sub(rb"(past_key_values|present)_(\d)_(key|value)", rb"\1.\2.\3", model.SerializeToString())

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+from constant_logits import dotted
 from language_models import VOCABULARY, language_model, native_greedy
 from onnx import TensorProto, helper, numpy_helper
+from text_form import parse
+from waiting import until
 
 import py_ort
 from py_ort import InferenceSession
@@ -31,13 +34,15 @@ LONG = 4000
 
 
 @pytest.fixture
-def model():
-    return language_model("grouped")
+def kind():
+    return "grouped"
 
 
-@pytest.fixture
-def session(model, provider, new_session):
-    return new_session(model.SerializeToString(), providers=[provider])
+def check_greedy(session: Any, model: onnx.ModelProto, count: int, prompt: list[int] = PROMPT) -> Any:
+    """Assert that the session continues to work; return the generation."""
+    found = session.generate(prompt, max_new_tokens=count, timeout=60)
+    assert found.result() == native_greedy(model, prompt, count)
+    return found
 
 
 def test_tokens_that_end_it(session, model):
@@ -49,8 +54,7 @@ def test_tokens_that_end_it(session, model):
     generation = session.generate(PROMPT, max_new_tokens=LONG, stop=[[99], wanted[5:8]])
     assert (generation.result(), generation.finish_reason) == (wanted[:8], "stop")
     # Steps that were ahead are of no use, and do no harm.
-    prompt = [*PROMPT, *wanted[:8], 1]
-    assert session.generate(prompt, max_new_tokens=3).result() == native_greedy(model, prompt, 3)
+    check_greedy(session, model, 3, [*PROMPT, *wanted[:8], 1])
 
 
 def test_rows_end_for_themselves(session, model):
@@ -124,15 +128,13 @@ def test_cancelled(session, model):
     assert generation.finish_reason == "cancelled"
     with pytest.raises(PyOrtError, match="cancelled"):
         _ = generation.info
-    after = session.generate(PROMPT, max_new_tokens=6)
-    assert after.result() == native_greedy(model, PROMPT, 6)
-    assert after.info["reused"] == len(PROMPT) - 1
+    assert check_greedy(session, model, 6).info["reused"] == len(PROMPT) - 1
 
 
 def test_nobody_has_it_any_more(session, model):
     for _ in session.generate(PROMPT, max_new_tokens=LONG):
         break
-    assert session.generate(PROMPT, max_new_tokens=3, timeout=60).result() == native_greedy(model, PROMPT, 3)
+    check_greedy(session, model, 3)
 
 
 def test_nobody_has_the_session_any_more(provider, model):
@@ -144,53 +146,36 @@ def test_nobody_has_the_session_any_more(provider, model):
 
     generating, session = generation()
     assert generating.result() == native_greedy(model, PROMPT, 6)
-    assert _is_gone(session)
+    until(lambda: session() is None)  # the thread that told the end may hold it for a moment
     for over in (False, True):
         generating, session = generation()
-        while over and not generating._future.done():
-            time.sleep(0.01)
+        until(lambda: generating._future.done() or not over)  # noqa: B023
         generating.cancel()
-        assert _is_gone(session)
-
-
-def _is_gone(session: weakref.ref[InferenceSession]) -> bool:
-    """Return True once nobody holds it; the thread that told the end may for a moment."""
-    deadline = time.monotonic() + 5
-    while session() is not None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return session() is None
+        until(lambda: session() is None)  # noqa: B023
 
 
 def test_too_long(session, model):
     with pytest.raises(Timeout):
         session.generate(PROMPT, max_new_tokens=LONG, timeout=0.2).result()
-    assert session.generate(PROMPT, max_new_tokens=3).result() == native_greedy(model, PROMPT, 3)
+    check_greedy(session, model, 3)
 
 
 def test_more_tokens_than_there_is_memory_for(model, new_session):
     session = new_session(model.SerializeToString(), providers=["webgpu"])
     with pytest.raises(OutOfMemory, match=r"caches of 1000000008 tokens.* give a smaller maxNewTokens"):
         session.generate(PROMPT, max_new_tokens=10**9).result()
-    assert session.generate(PROMPT, max_new_tokens=3).result() == native_greedy(model, PROMPT, 3)
+    check_greedy(session, model, 3)
 
 
 def test_nothing_is_left_of_caches_that_there_is_no_memory_for(new_session):
     """The first ones were made when a larger one could not be."""
-    table = numpy_helper.from_array(np.eye(VOCABULARY, dtype=np.float32), "table")
-    names = [f"0.{part}" for part in ("key", "value")]
-    nodes = [helper.make_node("Gather", ["table", "input_ids"], ["logits"])]
-    nodes += [helper.make_node("Neg", [f"past_key_values.{name}"], [f"present.{name}"]) for name in names]
-    shapes = [[1, heads, 1 << 20, 4] for heads in (1, 1024)]  # 16 MiB and 16 GiB
-    info, floats = helper.make_tensor_value_info, TensorProto.FLOAT
-    ids = info("input_ids", TensorProto.INT64, ["batch", "rows"])
-    pasts, presents = (
-        [info(f"{when}.{name}", floats, shape) for name, shape in zip(names, shapes, strict=True)]
-        for when in ("past_key_values", "present")
-    )
-    logits = info("logits", floats, ["batch", "rows", VOCABULARY])
-    graph = helper.make_graph(nodes, "large", [ids, *pasts], [logits, *presents], [table])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    session = new_session(model.SerializeToString(), providers=["webgpu"])
+    key, value = "float[1,1,1048576,4]", "float[1,1024,1048576,4]"  # 16 MiB and 16 GiB
+    text = f"""g (int64[batch,rows] input_ids, {key} past_key_values_0_key, {value} past_key_values_0_value)
+        => (float[batch,rows,{VOCABULARY}] logits, {key} present_0_key, {value} present_0_value) {{
+        logits = Gather(table, input_ids)
+        present_0_key = Neg(past_key_values_0_key)  present_0_value = Neg(past_key_values_0_value) }}"""
+    model = parse(text, {"table": np.eye(VOCABULARY, dtype=np.float32)})
+    session = new_session(dotted(model), providers=["webgpu"])
     before = session.stats()["page"]["devices"]["0"]["tensors"]
     with pytest.raises(OutOfMemory):
         session.generate(PROMPT, max_new_tokens=3).result()
@@ -225,11 +210,11 @@ def test_an_error_on_the_way(new_session):
     with pytest.raises(PyOrtError, match=r"Gather|indices|out of"):
         generation.result()
     assert generation.tokens == native_greedy(model, PROMPT, 5)
-    assert session.generate(PROMPT, max_new_tokens=4).result() == native_greedy(model, PROMPT, 4)
+    check_greedy(session, model, 4)
 
 
 @pytest.mark.parametrize(
-    ("settings", "kind", "says"),
+    ("settings", "error", "says"),
     [
         ({"max_new_token": 3}, WrongType, "max_new_tokens"),
         ({"max_new_tokens": 0}, InvalidArgument, "maxNewTokens"),
@@ -257,15 +242,14 @@ def test_an_error_on_the_way(new_session):
     ],
     ids=str,
 )
-def test_wrong_settings(new_session, settings, kind, says):
-    session = new_session(language_model("growing").SerializeToString(), providers=["wasm"])
-    with pytest.raises(kind, match=says):
-        session.generate(PROMPT, **settings).result()
-    assert len(session.generate(PROMPT, max_new_tokens=2).result()) == 2
+def test_wrong_settings(on_wasm, settings, error, says):
+    with pytest.raises(error, match=says):
+        on_wasm.generate(PROMPT, **settings).result()
+    assert len(on_wasm.generate(PROMPT, max_new_tokens=2).result()) == 2
 
 
 @pytest.mark.parametrize(
-    ("prompt", "kind"),
+    ("prompt", "error"),
     [
         ([], InvalidArgument),
         ([1.5], WrongType),
@@ -277,15 +261,13 @@ def test_wrong_settings(new_session, settings, kind, says):
     ],
     ids=str,
 )
-def test_wrong_prompts(new_session, prompt, kind):
-    session = new_session(language_model("growing").SerializeToString(), providers=["wasm"])
-    with pytest.raises(kind, match="prompt is a list of tokens" if kind is WrongType else None):
-        session.generate(prompt, max_new_tokens=2).result()
+def test_wrong_prompts(on_wasm, prompt, error):
+    with pytest.raises(error, match="prompt is a list of tokens" if error is WrongType else None):
+        on_wasm.generate(prompt, max_new_tokens=2).result()
 
 
-def test_logits_of_the_last_place_only(session, provider, new_session):
+def test_logits_of_the_last_place_only(session, model, provider, new_session):
     """With rows padded at the end: the shorter ones' last tokens have none."""
-    model = language_model("grouped")
     last = next(node for node in model.graph.node if node.output[0] == "logits")
     bounds = {"from": [-1], "to": [2**31 - 1], "along": [1]}
     model.graph.initializer.extend(onnx.numpy_helper.from_array(np.array(value), n) for n, value in bounds.items())
@@ -358,9 +340,8 @@ def test_names_of_ones_own(new_session):
 def test_asyncio(provider, model):
     async def main():
         wanted = native_greedy(model, PROMPT, 6)
-        async with await py_ort.AsyncInferenceSession.create(
-            model.SerializeToString(), providers=[provider]
-        ) as session:
+        source = model.SerializeToString()
+        async with await py_ort.AsyncInferenceSession.create(source, providers=[provider]) as session:
             found = [token async for token in await session.generate(PROMPT, max_new_tokens=6)]
             assert found == wanted
             generation = await session.generate([PROMPT], max_new_tokens=6)
@@ -371,8 +352,10 @@ def test_asyncio(provider, model):
             async with await session.generate(PROMPT, max_new_tokens=LONG) as long:
                 assert await anext(long) == wanted[0]
             assert long.finish_reason == "cancelled"
-            waiting = asyncio.ensure_future((await session.generate(PROMPT, max_new_tokens=LONG)).result())
-            await asyncio.sleep(0.1)
+            generation = await session.generate(PROMPT, max_new_tokens=LONG)
+            assert await anext(generation) == wanted[0]
+            waiting = asyncio.ensure_future(generation.result())
+            await asyncio.sleep(0)  # it begins to wait
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from language_models import language_model, native_greedy
 from static_site import CORS, StaticSite, browsing
+from waiting import until
 
 import py_ort
 from py_ort.browser import find
@@ -109,9 +109,7 @@ def test_a_session_that_is_released_meanwhile(site, query):
     """Nothing is made that would not be freed."""
     site.held[FILE] = threading.Event()
     with browsing("chromium", f"{site.origin}/generate_file.html?release{query}"):
-        deadline = time.monotonic() + 60
-        while not {FILE, "/released"} <= set(site.asked) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        until(lambda: {FILE, "/released"} <= set(site.asked))
         site.held[FILE].set()
         told = site.told()
     assert told["released"]["name"] == "RuntimeError(no_such_session)", told
@@ -124,9 +122,7 @@ def test_it_is_asked_for_again(site, query):
     away = file.rename(site.folder / "away")
     site.held["/between"] = threading.Event()
     with browsing("chromium", f"{site.origin}/generate_file.html{query}"):
-        deadline = time.monotonic() + 60
-        while "/between" not in site.asked and time.monotonic() < deadline:
-            time.sleep(0.05)
+        until(lambda: "/between" in site.asked)
         away.rename(file)
         site.held["/between"].set()
         told = site.told()
