@@ -14,43 +14,12 @@ from py_ort import InferenceSession, OrtValue
 pytestmark = pytest.mark.browser
 CACHES = [f"{layer}.{part}" for layer in range(LAYERS) for part in ("key", "value")]
 PROMPT, WORDS = 40, 36
+KINDS = pytest.mark.parametrize("kind", ["grouped", "growing"])
 
 
-@pytest.mark.parametrize("kind", ["grouped", "growing"])
-def test_steps_of_caches_that_grow(kind, new_session):
-    model = language_model(kind).SerializeToString()
-    session = new_session(model, providers=["webgpu"])
-    native = native_session(model)
-    empty = np.zeros((1, KV_HEADS if kind == "grouped" else HEADS, 0, SIZE), np.float32)
-    for text in range(2):
-        rng = np.random.default_rng(text)
-        binding = session.io_binding()
-        binding.bind_output("logits")
-        for name in CACHES:
-            binding.bind_ortvalue_input(f"past_key_values.{name}", OrtValue.ortvalue_from_numpy(empty))
-            binding.bind_output(f"present.{name}", "webgpu")
-        theirs = dict.fromkeys((f"past_key_values.{name}" for name in CACHES), empty)
-        total, buffers = 0, []
-        for step in range(WORDS):
-            rows = 1 if step else PROMPT
-            total += rows
-            feeds = {"input_ids": rng.integers(0, 48, (1, rows)), "attention_mask": np.ones((1, total), np.int64)}
-            if kind == "growing":
-                feeds["position_ids"] = np.arange(total - rows, total)[None]
-            for name, array in feeds.items():
-                binding.bind_cpu_input(name, array)
-            session.run_with_iobinding(binding)
-            buffers.append(session.stats()["last_run"]["counters"]["buffers"])
-            logits, *presents = binding.get_outputs()
-            for name, present in zip(CACHES, presents, strict=True):
-                binding.bind_ortvalue_input(f"past_key_values.{name}", present)
-            expected, *longer = native.run(None, {**feeds, **theirs})
-            theirs = dict(zip(theirs, longer, strict=True))
-            np.testing.assert_allclose(logits.numpy(), expected, rtol=1e-3, atol=1e-4, err_msg=f"step {step}")
-        for name, present in zip(CACHES, presents, strict=True):
-            np.testing.assert_allclose(present.numpy(), theirs[f"past_key_values.{name}"], rtol=1e-3, atol=1e-4)
-        # Room lasts for some steps; up to 16 remembered lengths have uniforms of their own.
-        assert sum(buffer > 0 for buffer in buffers[20:]) <= 6, str(buffers)
+def ones(total: int) -> np.ndarray:
+    """A mask."""
+    return np.ones((1, total), np.int64)
 
 
 class Text:
@@ -61,6 +30,10 @@ class Text:
         self.kind = kind
         self.session = new_session(model, providers=["webgpu"])
         self.native = native_session(model)
+        self.binding = self.session.io_binding()
+        self.binding.bind_output("logits")
+        for name in CACHES:
+            self.binding.bind_output(f"present.{name}", "webgpu")
         self.rng, self.batch = np.random.default_rng(1), batch
         self.empty = np.zeros((batch, KV_HEADS if kind == "grouped" else HEADS, 0, SIZE), np.float32)
 
@@ -76,24 +49,21 @@ class Text:
         feeds = {"input_ids": self.rng.integers(0, 48, (self.batch, rows)), "attention_mask": mask}
         if self.kind == "growing":
             feeds["position_ids"] = np.maximum(np.cumsum(mask, axis=1) - 1, 0)[:, -rows:]
-        binding = self.session.io_binding()
-        binding.bind_output("logits")
         for name, array in feeds.items():
-            binding.bind_cpu_input(name, array)
+            self.binding.bind_cpu_input(name, array)
         for name, value in zip(CACHES, ours, strict=True):
-            binding.bind_ortvalue_input(f"past_key_values.{name}", value)
-            binding.bind_output(f"present.{name}", "webgpu")
-        self.session.run_with_iobinding(binding)
-        logits, *presents = binding.get_outputs()
+            self.binding.bind_ortvalue_input(f"past_key_values.{name}", value)
+        self.session.run_with_iobinding(self.binding)
+        logits, *presents = self.binding.get_outputs()
         pasts = {f"past_key_values.{name}": past for name, past in zip(CACHES, theirs, strict=True)}
         expected, *longer = self.native.run(None, {**feeds, **pasts})
         np.testing.assert_allclose(logits.numpy(), expected, rtol=1e-3, atol=1e-4)
         assert [value.shape() for value in presents] == [list(present.shape) for present in longer]
         return presents, longer
 
-    def walks(self) -> int:
+    def counters(self) -> dict[str, int]:
         """Of the last run."""
-        return int(self.session.stats()["last_run"]["counters"]["walks"])
+        return self.session.stats()["last_run"]["counters"]
 
 
 def check(ours: list[OrtValue], theirs: list[np.ndarray]) -> None:
@@ -101,44 +71,54 @@ def check(ours: list[OrtValue], theirs: list[np.ndarray]) -> None:
         np.testing.assert_allclose(value.numpy(), expected, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["grouped", "growing"])
+@KINDS
+def test_steps_of_caches_that_grow(kind, new_session):
+    text = Text(new_session, kind=kind)
+    for seed in range(2):
+        text.rng = np.random.default_rng(seed)
+        caches, buffers = text.begin(ones(PROMPT)), [0]
+        for total in range(PROMPT + 1, PROMPT + WORDS):
+            caches = text.step(*caches, ones(total))
+            buffers.append(text.counters()["buffers"])
+        check(*caches)
+        # Room lasts for some steps; up to 16 remembered lengths have uniforms of their own.
+        assert sum(buffer > 0 for buffer in buffers[20:]) <= 6, str(buffers)
+
+
+@KINDS
 def test_steps_within_room_are_replayed(kind, new_session):
     """There is room for 256 rows: a step walks the plan when the room is made, and when it grows."""
     text = Text(new_session, kind=kind)
-    total = 240
-    ours, theirs = text.begin(np.ones((1, total), np.int64))
-    walked = []
-    for _ in range(36):
-        total += 1
-        ours, theirs = text.step(ours, theirs, np.ones((1, total), np.int64))
-        counters = text.session.stats()["last_run"]["counters"]
+    caches, walked = text.begin(ones(240)), []
+    for total in range(241, 277):
+        caches = text.step(*caches, ones(total))
+        counters = text.counters()
         if counters["walks"]:
             walked.append(total)
         else:
             assert counters["bind_groups"] == counters["buffers"] == counters["pipelines"] == 0
     assert walked == [241, 257]
-    check(ours, theirs)
+    check(*caches)
 
 
-@pytest.mark.parametrize("kind", ["grouped", "growing"])
+@KINDS
 def test_caches_of_earlier_steps_stay_as_they_are(kind, new_session):
     """Texts that branch: continuing from an earlier step finds its caches, and affects no other text."""
     text = Text(new_session, kind=kind)
-    mask = [np.ones((1, total), np.int64) for total in range(20)]
-    first = text.step(*text.begin(mask[9]), mask[10])
-    left = text.step(*text.step(*first, mask[11]), mask[12])
-    right = text.step(*text.step(*first, mask[11]), mask[12])
+    first = text.step(*text.begin(ones(9)), ones(10))
+    left = text.step(*text.step(*first, ones(11)), ones(12))
+    right = text.step(*text.step(*first, ones(11)), ones(12))
     for caches in (left, right, first):
         check(*caches)
     assert not np.array_equal(left[0][0].numpy(), right[0][0].numpy())
-    check(*text.step(*left, mask[13]))
+    check(*text.step(*left, ones(13)))
     # A write into a value changes no other one.
-    third = text.step(*right, mask[13])
+    third = text.step(*right, ones(13))
     right[0][0].update_inplace(np.zeros_like(right[1][0]))
     check(*third)
     assert not right[0][0].numpy().any()
     right[1][0] = np.zeros_like(right[1][0])
-    check(*text.step(*right, mask[13]))
+    check(*text.step(*right, ones(13)))
 
 
 def test_rows_of_unequal_lengths_are_not_appended(new_session):
@@ -164,22 +144,21 @@ def test_padded_rows_of_concatenated_caches_are_replayed(new_session):
     for rows in (1, 1, 1, 4, 1, 1):
         mask = np.concatenate([mask, np.ones((2, rows), np.int64)], axis=1)
         ours, theirs = text.step(ours, theirs, mask, rows)
-        walks.append(text.walks())
+        walks.append(text.counters()["walks"])
     assert walks[1:3] == [0, 0] and walks[-1] == 0, str(walks)
     check(ours, theirs)
 
 
-@pytest.mark.parametrize("kind", ["grouped", "growing"])
+@KINDS
 def test_caches_with_room_are_freed(kind, new_session):
     text = Text(new_session, kind=kind)
     device = lambda: text.session.stats()["page"]["devices"]["0"]  # noqa: E731
-    mask = [np.ones((1, total), np.int64) for total in range(20)]
-    ours, theirs = text.begin(mask[9])
-    for value in text.step(ours, theirs, mask[10])[0]:
+    ours, theirs = text.begin(ones(9))
+    for value in text.step(ours, theirs, ones(10))[0]:
         value.release()
     before = device()["tensors"]
-    older, longer = text.step(ours, theirs, mask[10])
-    newer, _ = text.step(older, longer, mask[11])
+    older, longer = text.step(ours, theirs, ones(10))
+    newer, _ = text.step(older, longer, ones(11))
     for value in (*older, *newer):
         value.release()
     assert device()["tensors"] == before
