@@ -1,19 +1,15 @@
 """Nodes that read and write columns of wider tensors, in whole models."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from column_cases import CASES, network
 from graphs import parse, random_feeds
+from same_values import assert_same
 from standard_form import run_native
 
 from py_ort import SessionOptions
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit/passes"))
-
-from test_columns import CASES, network
-
+pytestmark = pytest.mark.browser
 #: Cases of the unit test, and their remaining dispatches.
 RUN = {
     "halves, one of which goes on": 8,
@@ -26,7 +22,6 @@ RUN = {
 }
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("case", RUN)
 def test_equals_onnxruntime(new_session, case):
     nodes, constants, _ = CASES[case]
@@ -34,8 +29,7 @@ def test_equals_onnxruntime(new_session, case):
     session = new_session(model.SerializeToString(), providers=["webgpu"])
     for seed in range(2):
         feeds = random_feeds(model, seed=seed)
-        (found,), (wanted,) = session.run(None, feeds), run_native(model, feeds)
-        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+        assert_same(session.run(None, feeds), run_native(model, feeds), rtol=1e-4, atol=1e-4)
     assert session.stats()["last_run"]["counters"]["dispatches"] == RUN[case]
 
 
@@ -44,7 +38,6 @@ ON_WASM = dict.fromkeys(RUN, 0) | dict.fromkeys(["pools of pools", "a skip conne
 ON_WASM["two of four are made elsewhere"] = 1
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("dtype", ["float", "float16"])
 @pytest.mark.parametrize("case", ON_WASM)
 def test_equals_onnxruntime_on_wasm(new_session, case, dtype):
@@ -56,13 +49,12 @@ def test_equals_onnxruntime_on_wasm(new_session, case, dtype):
     session = new_session(model.SerializeToString(), providers=["wasm"])
     for seed in range(2):
         feeds = random_feeds(model, seed=seed)
-        (found,), (wanted,) = session.run(None, feeds), run_native(model, feeds)
-        np.testing.assert_allclose(found, wanted, rtol=1e-2 if half else 1e-4, atol=2e-2 if half else 1e-4)
+        close = {"rtol": 1e-2, "atol": 2e-2} if half else {"rtol": 1e-4, "atol": 1e-4}
+        assert_same(session.run(None, feeds), run_native(model, feeds), **close)
     moved = [node for node in session.placement().nodes if node.op_type in ("Concat", "Split", "Slice")]
     assert len(moved) == ON_WASM[case]
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("seed", range(300, 306))
 def test_random_networks_on_wasm(new_session, seed):
     """With images for Winograd's algorithm, and threads."""
@@ -72,23 +64,20 @@ def test_random_networks_on_wasm(new_session, seed):
     options.intra_op_num_threads = 2
     session = new_session(model.SerializeToString(), options, providers=["wasm"])
     feeds = random_feeds(model, seed=seed)
-    (wanted,) = run_native(model, feeds)
+    wanted = run_native(model, feeds)
     for _ in range(2):
-        np.testing.assert_allclose(session.run(None, feeds)[0], wanted, rtol=1e-3, atol=1e-3)
+        assert_same(session.run(None, feeds), wanted)
 
 
-@pytest.mark.browser
 @pytest.mark.parametrize("provider", ["webgpu", "wasm"])
 def test_what_is_given_out(new_session, provider):
     """Outputs that are tensors which several nodes write, with sizes that change between runs."""
     text = "a = Conv(x, w)  b = Conv(x, u)  j = Concat<axis=1>(a, b)  y = Transpose<perm=[0,2,3,1]>(j)  c = Conv(j, v)"
     rng = np.random.default_rng(1)
-    constants = {
-        name: rng.standard_normal((4, n, 1, 1)).astype(np.float32) for name, n in (("w", 4), ("u", 4), ("v", 8))
-    }
+    sizes = {"w": 4, "u": 4, "v": 8}
+    constants = {name: rng.standard_normal((4, n, 1, 1)).astype(np.float32) for name, n in sizes.items()}
     model = parse(f"g (float[1,4,h,w] x) => (float[a,b,c,d] y, float[e,f,g,i] c) {{ {text} }}", constants)
     session = new_session(model.SerializeToString(), providers=[provider])
     for size in (4, 6, 4):
         feeds = random_feeds(model, {"h": size, "w": 5}, seed=size)
-        for found, wanted in zip(session.run(None, feeds), run_native(model, feeds), strict=True):
-            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+        assert_same(session.run(None, feeds), run_native(model, feeds), rtol=1e-4, atol=1e-4)
