@@ -1,4 +1,4 @@
-"""Waits for conditions."""
+"""Waits of tests for a condition."""
 
 from __future__ import annotations
 
@@ -6,18 +6,13 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
-def until(condition: Callable[[], T], seconds: float = 60) -> T:
-    """Wait until the condition's value is true, and return the value.
-
-    Args:
-        condition: Looked at again and again.
-        seconds: Limit after which the test fails.
-    """
-    limit = time.monotonic() + seconds
+def wait_until(condition: Callable[[], _T], seconds: float = 60, pause: float = 0.02) -> _T:
+    """Call `condition` until its result is true, and return the result; fail after `seconds`."""
+    deadline = time.monotonic() + seconds
     while not (found := condition()):
-        assert time.monotonic() < limit, f"not so after {seconds:g} s"
-        time.sleep(0.02)
+        assert time.monotonic() < deadline, f"{condition.__qualname__} is still {found!r} after {seconds} s"
+        time.sleep(pause)
     return found

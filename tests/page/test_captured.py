@@ -14,11 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import small_models
+from karma_cases import ADD
 from relu_cases import right_and_wrong
-from test_gateway import FEEDS
-from test_karma import ADD, ROOT
+from waiting import wait_until
 
 from py_ort import BrowserOptions, InferenceSession
 from py_ort.browser import captured, find
@@ -30,7 +31,9 @@ from py_ort.testing.fleet import Fleet, run_anywhere
 from py_ort.testing.runner import RunnerOptions
 from py_ort.testing.sources import load_cases, sampled
 
+ROOT = Path(__file__).parents[2]
 CAPTURE = BrowserOptions(browser="capture", idle_timeout=0)
+FEEDS = {"x": np.arange(6, dtype=np.float32).reshape(2, 3), "scale": np.ones(3, np.float32)}
 SUM = (FEEDS["x"] + 1).tolist()
 URL = re.compile(r"http://127\.0\.0\.1:\d+/index\.html\?\S+")
 
@@ -40,7 +43,10 @@ class Tabs:
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1)
-        self._thread.submit(self._start).result()
+        self._call(self._start)
+
+    def _call(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        return self._thread.submit(work, *arguments).result()
 
     def _start(self) -> None:
         from playwright.sync_api import sync_playwright
@@ -51,21 +57,17 @@ class Tabs:
 
     def open(self, url: str) -> Callable[..., Any]:
         """Open a tab; return a function that calls a method of its Playwright page."""
-        page = self._thread.submit(lambda: self._browser.new_page()).result()
-
-        def call(method: str, *arguments: Any) -> Any:
-            return self._thread.submit(lambda: getattr(page, method)(*arguments)).result()
-
-        call("goto", url)
-        return call
+        page = self._call(self._browser.new_page)
+        self._call(page.goto, url)
+        return lambda method, *arguments: self._call(getattr(page, method), *arguments)
 
     def close_all(self) -> None:
         """Close the tabs."""
-        self._thread.submit(lambda: [context.close() for context in self._browser.contexts]).result()
+        self._call(lambda: [context.close() for context in self._browser.contexts])
 
     def end(self) -> None:
         """End the browser."""
-        self._thread.submit(lambda: (self._browser.close(), self._playwright.stop())).result()
+        self._call(lambda: (self._browser.close(), self._playwright.stop()))
 
 
 @pytest.fixture(scope="module")
@@ -84,38 +86,27 @@ def tabs(other_browser):
 @pytest.fixture
 def announced(monkeypatch):
     """The texts for people."""
-    texts: list[str] = []
+    texts = []
     monkeypatch.setattr(captured, "announce", lambda text, url, elsewhere: texts.append(text))
     return texts
 
 
-def until(condition: Callable[[], Any]) -> Any:
-    """Wait until the condition is true, and return its value."""
-    limit = time.monotonic() + 60
-    while not (found := condition()):
-        assert time.monotonic() < limit
-        time.sleep(0.05)
-    return found
-
-
 def url_of(announced: list[str]) -> str:
     """Return the announced URL, once it is there."""
-    return until(lambda: URL.search(" ".join(announced)))[0]
+    return wait_until(lambda: URL.search(" ".join(announced)))[0]
 
 
 def test_two_share_the_cases_and_may_leave(tabs, announced):
     """One is closed meanwhile and one reloaded: their cases run again, and the URL stays."""
     cases = sampled(load_cases("onnx-node"), 15)
-    done: list[int] = []
+    options, done = RunnerOptions(("wasm",), browser=CAPTURE), []
     with ThreadPoolExecutor(1) as thread:
-        running = thread.submit(
-            run_anywhere, cases, RunnerOptions(("wasm",), browser=CAPTURE), lambda count, *_: done.append(count)
-        )
+        running = thread.submit(run_anywhere, cases, options, lambda count, *_: done.append(count))
         url = url_of(announced)
         first, second = tabs.open(url), tabs.open(url)
-        until(lambda: len(done) > 30)
+        wait_until(lambda: len(done) > 30)
         first("close")
-        until(lambda: len(done) > 60)
+        wait_until(lambda: len(done) > 60)
         second("reload")
         results = running.result(200)
     assert results.cases.keys() == {case.id for case in cases}
@@ -139,10 +130,10 @@ def test_it_takes_one_session_after_the_other(tabs, announced):
     session = InferenceSession(small_models.add(), providers=["wasm"], browser=CAPTURE)
     tab("reload")
     with pytest.raises(ConnectionLost):
-        until(lambda: not session.run(None, FEEDS))
+        wait_until(lambda: not session.run(None, FEEDS))
     run()  # it has returned
     assert len(announced) == 1
-    until(lambda: tab("inner_text", "p").startswith("Captured: "))
+    wait_until(lambda: tab("inner_text", "p").startswith("Captured: "))
 
 
 def test_nobody_comes(announced, tmp_path):
@@ -210,8 +201,7 @@ def _workers_of_pytest(folder: Path) -> list[str]:
 COMMANDS = (
     (_conformance, 1, "skipped"),
     (_karma, 0, "1 test completed"),
-    (_pytest, 0, "3 passed"),
-    (_workers_of_pytest, 0, "3 passed"),
+    *((command, 0, "3 passed") for command in (_pytest, _workers_of_pytest)),
 )
 
 
@@ -227,15 +217,9 @@ def test_commands(tabs, tmp_path):
 def run_captured(command: Callable[[Path], list[str]], status: int, said: str, tabs: Tabs, folder: Path) -> None:
     folder.mkdir()
     printed: list[str] = []
-    process = subprocess.Popen(
-        [sys.executable, "-m", *command(folder)],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert process.stdout
+    env, pipe = {**os.environ, "PYTHONPATH": str(ROOT)}, subprocess.PIPE
+    line = [sys.executable, "-m", *command(folder)]
+    process = subprocess.Popen(line, cwd=folder, stdout=pipe, stderr=subprocess.STDOUT, text=True, env=env)
     reader = threading.Thread(target=lambda: printed.extend(process.stdout), daemon=True)
     reader.start()
     with process:
@@ -255,11 +239,7 @@ def run_captured(command: Callable[[Path], list[str]], status: int, said: str, t
         ("Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 Firefox/153.0", "firefox 153.0", "X11; Linux"),
         ("Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/156.0 Safari/537.36 Edg/156.0", "edge 156.0", "Win"),
         ("Mozilla/5.0 (iPhone; CPU) AppleWebKit/605 Version/26.1 Mobile/15E148 Safari/604.1", "safari 26.1", "iPhone"),
-        (
-            "Mozilla/5.0 (X11) AppleWebKit/537.36 QtWebEngine/6.12.0 Chrome/140.0 Safari/537",
-            "qtwebengine 6.12.0",
-            "X11",
-        ),
+        ("Mozilla/5.0 (X11) AppleWebKit/537 QtWebEngine/6.12.0 Chrome/140.0 Safari/537", "qtwebengine 6.12.0", "X11"),
         ("something", "something", ""),
     ],
 )

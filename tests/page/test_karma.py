@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from karma_cases import ADD
 
 from py_ort.exceptions import EngineError
 from py_ort.runtime.peer.npm import npm_package
@@ -27,9 +28,6 @@ module.exports = (config) => config.set({
   singleRun: true,
 });
 """
-ADD = """[{"name": "Add", "operator": "Add", "cases": [{"name": "two",
-  "inputs": [{"data": [1, 2], "dims": [2], "type": "float32"}, {"data": [3, 4], "dims": [2], "type": "float32"}],
-  "outputs": [{"data": %s, "dims": [2], "type": "float32"}]}]}]"""
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from constant_logits import dotted
 from language_models import VOCABULARY, language_model, native_greedy
 from onnx import TensorProto, helper, numpy_helper
 from text_form import parse
-from waiting import until
+from waiting import wait_until
 
 import py_ort
 from py_ort import InferenceSession
@@ -146,12 +146,12 @@ def test_nobody_has_the_session_any_more(provider, model):
 
     generating, session = generation()
     assert generating.result() == native_greedy(model, PROMPT, 6)
-    until(lambda: session() is None)  # the thread that told the end may hold it for a moment
+    wait_until(lambda: session() is None)  # the thread that told the end may hold it for a moment
     for over in (False, True):
         generating, session = generation()
-        until(lambda: generating._future.done() or not over)  # noqa: B023
+        wait_until(lambda: generating._future.done() or not over)  # noqa: B023
         generating.cancel()
-        until(lambda: session() is None)  # noqa: B023
+        wait_until(lambda: session() is None)  # noqa: B023
 
 
 def test_too_long(session, model):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from language_models import language_model, native_greedy
 from static_site import CORS, StaticSite, browsing
-from waiting import until
+from waiting import wait_until
 
 import py_ort
 from py_ort.browser import find
@@ -109,7 +109,7 @@ def test_a_session_that_is_released_meanwhile(site, query):
     """Nothing is made that would not be freed."""
     site.held[FILE] = threading.Event()
     with browsing("chromium", f"{site.origin}/generate_file.html?release{query}"):
-        until(lambda: {FILE, "/released"} <= set(site.asked))
+        wait_until(lambda: {FILE, "/released"} <= set(site.asked))
         site.held[FILE].set()
         told = site.told()
     assert told["released"]["name"] == "RuntimeError(no_such_session)", told
@@ -122,7 +122,7 @@ def test_it_is_asked_for_again(site, query):
     away = file.rename(site.folder / "away")
     site.held["/between"] = threading.Event()
     with browsing("chromium", f"{site.origin}/generate_file.html{query}"):
-        until(lambda: "/between" in site.asked)
+        wait_until(lambda: "/between" in site.asked)
         away.rename(file)
         site.held["/between"].set()
         told = site.told()
