@@ -9,8 +9,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 from graphs import parse
+from session_settings import settings
 
-from py_ort import OrtValue, SessionOptions
+from py_ort import OrtValue
 
 pytestmark = pytest.mark.browser
 BFLOAT = ml_dtypes.bfloat16
@@ -73,9 +74,7 @@ def test_values_stay_on_the_gpu(new_session):
     model = parse("g (bfloat16[N] x, bfloat16[1] z) => (bfloat16[N] y) { y = Mul(x, z) }", opset=22).SerializeToString()
     x, z = _random(7), np.array([3], BFLOAT)
     for location in ("webgpu", {"y": "webgpu"}):
-        options = SessionOptions()
-        options.preferred_output_location = location
-        session = new_session(model, options, providers=["webgpu"])
+        session = new_session(model, settings(preferred_output_location=location), providers=["webgpu"])
         fed = OrtValue.ortvalue_from_numpy(x, "webgpu")
         (y,) = session.run(None, {"x": fed, "z": z})
         assert (y.device_name(), y.data_type(), y.tensor_size_in_bytes()) == ("webgpu", "tensor(bfloat16)", 14)
@@ -97,8 +96,7 @@ def test_on_the_gpu(name, new_session):
     """With no node on the CPU; to the last bit if there is only one rounding."""
     text, feeds, expected, tolerance = MODELS[name]
     model = parse(f"g {text}", opset=22)
-    options = SessionOptions()
-    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    options = settings(entries={"session.disable_cpu_ep_fallback": "1"})
     (found,) = new_session(model.SerializeToString(), options, providers=["webgpu"]).run(None, feeds)
     wanted = expected(*feeds.values())
     assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)

@@ -239,7 +239,11 @@ def run_captured(command: Callable[[Path], list[str]], status: int, said: str, t
         ("Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 Firefox/153.0", "firefox 153.0", "X11; Linux"),
         ("Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/156.0 Safari/537.36 Edg/156.0", "edge 156.0", "Win"),
         ("Mozilla/5.0 (iPhone; CPU) AppleWebKit/605 Version/26.1 Mobile/15E148 Safari/604.1", "safari 26.1", "iPhone"),
-        ("Mozilla/5.0 (X11) AppleWebKit/537 QtWebEngine/6.12.0 Chrome/140.0 Safari/537", "qtwebengine 6.12.0", "X11"),
+        (
+            "Mozilla/5.0 (X11) AppleWebKit/537.36 QtWebEngine/6.12.0 Chrome/140.0 Safari/537",
+            "qtwebengine 6.12.0",
+            "X11",
+        ),
         ("something", "something", ""),
     ],
 )

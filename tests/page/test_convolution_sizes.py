@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
+from array_models import any_size, assert_as_native, model_of, random_floats
 from contributed_cases import PROVIDERS
-from onnx import TensorProto, helper, numpy_helper
-
-from py_ort.testing.native_model import NativeModel
+from onnx import helper
 
 #: Sizes of X and of the weights, in the order of runs: one of them changes, or both do, and return.
 _RUNS = (
@@ -22,16 +20,11 @@ _RUNS = (
 
 
 def test_each_run_goes_by_its_own_sizes(new_session):
-    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [None] * 4) for name in "xwy"]
     node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 0, 1, 2], strides=[1, 2])
-    graph = helper.make_graph([node], "sizes", infos[:2], infos[2:])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
-    native, session = NativeModel(model), new_session(model, providers=PROVIDERS["wasm"])
-    rng = np.random.default_rng(1)
-    for sizes in _RUNS:
-        feeds = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in zip("xw", sizes, strict=True)}
-        (found,), (wanted,) = session.run(None, feeds), native.run(feeds)
-        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+    runs = [random_floats(seed, x=x, w=w) for seed, (x, w) in enumerate(_RUNS)]
+    model = model_of([node], runs[0], ["y"], sizes=any_size(runs[0]))
+    session = new_session(model.SerializeToString(), providers=["wasm"])
+    assert_as_native(session, model, *runs, rtol=1e-4, atol=1e-4)
 
 
 _WINDOW: dict[str, Any] = {"group": 2, "strides": [2, 1, 2, 1], "pads": [1, 0, 1, 0, 1, 1, 0, 0]}
@@ -52,16 +45,9 @@ _MANY_AXES: dict[str, tuple[str, dict[str, Any], tuple[int, ...], tuple[int, ...
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize(("op", "attributes", "x", "w"), _MANY_AXES.values(), ids=_MANY_AXES)
 def test_many_axes(new_session, op, attributes, x, w, provider, known):
-    rng = np.random.default_rng(2)
     channels = w[0] if op == "Conv" else w[1] * attributes.get("group", 1)
-    held = {"w": rng.standard_normal(w).astype(np.float32), "b": rng.standard_normal(channels).astype(np.float32)}
-    infos = [helper.make_tensor_value_info("x", TensorProto.FLOAT, x if known else [None] * len(x))]
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    held, feeds = random_floats(2, w=w, b=(channels,)), random_floats(3, x=x)
     node = helper.make_node(op, ["x", *held], ["y"], **attributes)
-    weights = [numpy_helper.from_array(value, name) for name, value in held.items()]
-    graph = helper.make_graph([node], "axes", infos, [y], weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
-    feeds = {"x": rng.standard_normal(x).astype(np.float32)}
-    (found,), (wanted,) = new_session(model, providers=[provider]).run(None, feeds), NativeModel(model).run(feeds)
-    assert found.shape == wanted.shape
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+    model = model_of([node], feeds, ["y"], held, sizes=None if known else any_size(feeds))
+    session = new_session(model.SerializeToString(), providers=[provider])
+    assert_as_native(session, model, feeds, rtol=1e-4, atol=1e-4)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from graphs import parse
+from same_values import assert_same
+from session_settings import settings
 from standard_form import run_native
 
-from py_ort import SessionOptions
 from py_ort.compiler import compile_model
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "web/test/kernel_page"))
 from run import KernelPage
 
 pytestmark = pytest.mark.browser
+Model = tuple[str, list[dict[str, np.ndarray]]]  # text, and feeds of runs
 RNG = np.random.default_rng(11)
 
 
@@ -36,22 +37,20 @@ def _of(dtype: str, shape: tuple[int, ...]) -> str:
     return f"{ {'float32': 'float', 'float64': 'double'}.get(dtype, dtype) }[{', '.join(map(str, shape))}]"
 
 
-def _non_zero(*shape: int, dtype: str = "float32") -> tuple[str, list[dict[str, np.ndarray]]]:
+def _non_zero(*shape: int, dtype: str = "float32") -> Model:
     text = f"m ({_of(dtype, shape)} x) => (int64[r, n] y) {{ y = NonZero(x) }}"
     feeds = [_sparse(*shape, dtype=dtype, density=d) for d in (0.3, 0.0, 1.0)]
     return text, [{"x": x} for x in feeds]
 
 
-def _compress(*shape: int, length: int, axis: int | None = None) -> tuple[str, list[dict[str, np.ndarray]]]:
+def _compress(*shape: int, length: int, axis: int | None = None) -> Model:
     attribute = "" if axis is None else f" <axis = {axis}>"
     text = f"m ({_of('float32', shape)} x, bool[{length}] c) => (float y) {{ y = Compress{attribute}(x, c) }}"
     x = RNG.standard_normal(shape).astype(np.float32)
     return text, [{"x": x, "c": RNG.random(length) < density} for density in (0.5, 0.0, 1.0)]
 
 
-def _unique(
-    *shape: int, dtype: str = "float32", most: int = 9, **attributes: int
-) -> tuple[str, list[dict[str, np.ndarray]]]:
+def _unique(*shape: int, dtype: str = "float32", most: int = 9, **attributes: int) -> Model:
     given = ", ".join(f"{name} = {value}" for name, value in {"sorted": 1, **attributes}.items())
     output = _of(dtype, ()).removesuffix("[]")
     text = f"""m ({_of(dtype, shape)} x) => ({output} y, int64[n] i, int64[m] v, int64[n] c)
@@ -59,7 +58,7 @@ def _unique(
     return text, [{"x": np.asarray(RNG.integers(0, high, shape)).astype(dtype)} for high in (most, 1, 1000)]
 
 
-def _suppression(batch: int, classes: int, count: int, inputs: str = ", k, o, s", center: int = 0) -> Any:
+def _suppression(batch: int, classes: int, count: int, inputs: str = ", k, o, s", center: int = 0) -> Model:
     text = f"""m (float[{batch}, {count}, 4] b, float[{batch}, {classes}, {count}] p,
         int64[1] k, float[1] o, float[1] s) => (int64[n, 3] y)
         {{ y = NonMaxSuppression<center_point_box = {center}>(b, p{inputs}) }}"""
@@ -71,7 +70,7 @@ def _suppression(batch: int, classes: int, count: int, inputs: str = ", k, o, s"
     return text, feeds
 
 
-MODELS: Mapping[str, tuple[str, list[dict[str, np.ndarray]]]] = {
+MODELS: Mapping[str, Model] = {
     "NonZero of a matrix": _non_zero(7, 9),
     "NonZero of a number": _non_zero(),
     "NonZero of rank 8": _non_zero(2, 1, 3, 2, 1, 2, 2, 3, dtype="int32"),
@@ -103,16 +102,12 @@ def test_equals_native(name, new_session):
     """One session, fed repeatedly with contents that yield other shapes."""
     text, feeds = MODELS[name]
     model = parse(text)
-    options = SessionOptions()
-    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    options = settings(entries={"session.disable_cpu_ep_fallback": "1"})
     session = new_session(model.SerializeToString(), options, providers=["webgpu"])
     names = {value.name for value in session.get_inputs()}
     for given in [*feeds, *feeds[:1]]:
         chosen = {key: value for key, value in given.items() if key in names}
-        wanted = run_native(model, chosen)
-        for found, expected in zip(session.run(None, chosen), wanted, strict=True):
-            assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-            np.testing.assert_array_equal(found, expected)
+        assert_same(session.run(None, chosen), run_native(model, chosen), rtol=0, atol=0)
     assert session.placement().counts()["webgpu"] == 2
 
 
@@ -133,8 +128,7 @@ def test_what_follows_stays_on_the_gpu(new_session):
     assert session.placement().counts()["wasm"] == 0
     for rows in (50, 50, 3, 200):
         feeds = {"x": RNG.standard_normal((rows, 4)).astype(np.float32)}
-        for found, expected in zip(session.run(None, feeds), run_native(model, feeds), strict=True):
-            np.testing.assert_array_equal(found, expected)
+        assert_same(session.run(None, feeds), run_native(model, feeds), rtol=0, atol=0)
 
 
 SUPPRESSION, _ = MODELS["NonMaxSuppression"]
@@ -162,15 +156,10 @@ def test_teams_pick_the_same_boxes():
     _, feeds = _suppression(2, 3, 700)
     limits = [np.array([40]), np.array([0.3], np.float32), np.array([0.1], np.float32)]
     inputs = [feeds[0]["b"], feeds[0]["p"], *limits]
+    options = {"domain": "com.ms.internal", "host": [2, 3, 4], "outputs": 3}
     with KernelPage() as page:
-        one, team = (
-            page.run(
-                "NonMaxSuppressionCount", inputs, domain="com.ms.internal", host=[2, 3, 4], outputs=3, hardware=hard
-            )
-            for hard in (False, True)
-        )
+        one, team = (page.run("NonMaxSuppressionCount", inputs, **options, hardware=hard) for hard in (False, True))
     chosen, starts, total = one.outputs
-    assert chosen is not None and starts is not None and total is not None
     np.testing.assert_array_equal(team.outputs[1], starts)
     np.testing.assert_array_equal(team.outputs[2], total)
     ends = [*starts[1:], total[0]]

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
+from array_models import model_of
 from onnx import helper
+from session_settings import settings
 from standard_form import run_native
 
-from py_ort import SessionOptions
 from py_ort.exceptions import NotImplemented, RuntimeException
 
 pytestmark = pytest.mark.browser
@@ -71,28 +71,10 @@ class Step:
 
     def model(self, feeds: dict[str, np.ndarray]) -> bytes:
         names = [name if name in feeds else "" for name in INPUTS]
-        node = helper.make_node(
-            "GroupQueryAttention",
-            names,
-            ["y", "present_key", "present_value"],
-            domain="com.microsoft",
-            num_heads=HEADS,
-            kv_num_heads=KV_HEADS,
-            **self.attributes,
-        )
-        infos = [
-            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
-            for name, x in feeds.items()
-        ]
-        cache = helper.np_dtype_to_tensor_dtype(feeds["past_key"].dtype)
-        outputs = [
-            helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype)), [None] * 3),
-            *(helper.make_tensor_value_info(name, cache, [None] * 4) for name in node.output[1:]),
-        ]
-        graph = helper.make_graph([node], "step", infos, outputs)
-        opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
-        model: bytes = helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
-        return model
+        outputs = ["y", "present_key", "present_value"]
+        heads = {"num_heads": HEADS, "kv_num_heads": KV_HEADS, **self.attributes}
+        node = helper.make_node("GroupQueryAttention", names, outputs, domain="com.microsoft", **heads)
+        return model_of([node], feeds, outputs).SerializeToString()
 
 
 def quantized(bits: int, mode: str, **more: Any) -> dict[str, Any]:
@@ -108,17 +90,11 @@ ROTATED = dict(zip(("cos", "sin"), CACHES, strict=True))
 ONE, EACH = ("PER_TENSOR", (1,)), ("PER_CHANNEL", (1, KV_HEADS, 1, SIZE))
 QUANTIZED = [
     *(
-        Step(
-            f"{bits} bits, {mode}, {rows} rows behind {before} of {capacity}",
-            rows,
-            before,
-            capacity,
-            quantized(bits, mode),
-            scales(bits, shape),
-        )
+        Step(f"{bits} bits, {mode}, {where}", rows, before, capacity, quantized(bits, mode), scales(bits, shape))
         for bits in (8, 4)
         for mode, shape in (ONE, EACH)
         for rows, before, capacity in ((1, (6,), 6), (1, (6, 3), 20), (3, (6,), 20), (5, (0, 0), 0), (5, (0,), 20))
+        for where in [f"{rows} rows behind {before} of {capacity}"]
     ),
     Step("rotated", 2, (6,), 20, quantized(8, "PER_TENSOR", do_rotary=1), scales(8, (1,)) | ROTATED, packed=True),
     Step(
@@ -171,12 +147,10 @@ def test_equals_native(step, provider, new_session):
     """Valid rows are equal, quantized ones to the last bit."""
     feeds = step.feeds()
     model = step.model(feeds)
-    options = SessionOptions()
-    if provider == "webgpu":
-        options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-    session = new_session(model, options, providers=[provider, "wasm"])
+    alone = {"session.disable_cpu_ep_fallback": "1"} if provider == "webgpu" else {}
+    session = new_session(model, settings(entries=alone), providers=[provider, "wasm"])
     y, *caches = session.run(None, feeds)
-    wanted, *wanted_caches = run_native(onnx.load_from_string(model), feeds)
+    wanted, *wanted_caches = run_native(model, feeds)
     near = 2e-5 if step.dtype == "float32" else 4e-3
     for b, length in enumerate(feeds["seqlens_k"] + 1):
         rows = min(step.rows, length) if not any(step.before) else step.rows
@@ -210,13 +184,13 @@ def test_what_native_refuses(attributes, provider, new_session):
 @pytest.mark.parametrize("positions", [False, True], ids=["", "positions"])
 @pytest.mark.parametrize("provider", ["wasm", "webgpu"])
 def test_more_rows_than_the_rotary_caches_have(provider, positions, new_session):
-    given = {name: cache[:6] for name, cache in ROTATED.items()} | (
-        {"positions": np.zeros((1, 1), np.int64)} if positions else {}
-    )
+    given = {name: cache[:6] for name, cache in ROTATED.items()}
+    if positions:
+        given["positions"] = np.zeros((1, 1), np.int64)
     step = Step("beyond", 1, (6,), 9, {"do_rotary": 1}, given)
     feeds = step.feeds()
     session = new_session(step.model(feeds), providers=[provider])
     with pytest.raises(RuntimeException, match="total_sequence_length"):
         session.run(None, feeds)
     with pytest.raises(Exception, match="total_sequence_length"):
-        run_native(onnx.load_from_string(step.model(feeds)), feeds)
+        run_native(step.model(feeds), feeds)
