@@ -71,20 +71,6 @@ def _tokens(*tokens: int) -> np.ndarray:
     return np.array(tokens, np.int64)
 
 
-def _packed_hashes(name: str, kind: Any = np.int64, *, outputs: int = 2, **given: Any) -> Case:
-    largest = np.iinfo(kind).max
-    inputs = [
-        *(RNG.integers(0, 5, 12).astype(kind), RNG.integers(largest // 4, largest // 2, 3).astype(kind)),
-        *(np.array([11, 13, 1009, 7], kind), np.array([0, 1, 7, 12], np.int32)),
-        *(None if given.get(key) is None else given[key].astype(kind) for key in ("past", "offsets", "eos")),
-        *(None if given.get(key) is None else given[key].astype(np.int32) for key in ("segments", "before", "capture")),
-    ]
-    attributes = {"max_ngram_size": 3, "n_head_per_ngram": 2, "pad_id": 9, "reset_on_eos": given.get("resets", 0)}
-    if given.get("capture") is not None:
-        attributes["state_update_capacity"] = 3
-    return Case(name, "VarlenNGramHashMapping", inputs, attributes, outputs=outputs)
-
-
 def _attn_lstm(name: str, *more: str, way: str = "forward", **attributes: Any) -> Case:
     steps, batch, size, hidden, places, depth, fit = 4, 3, 5, 6, 7, 3, 2
     ways, read = (2 if way == "bidirectional" else 1), 4 if "layer" in more else depth
@@ -103,6 +89,17 @@ def _attn_lstm(name: str, *more: str, way: str = "forward", **attributes: Any) -
     ]
     attributes = {"hidden_size": hidden, "direction": way, **attributes}
     return Case(f"{name} {way}".strip(), "AttnLSTM", inputs, attributes, outputs=3, tolerance=1e-4)
+
+
+def _moved(pads: list[int]) -> Case:
+    inputs = [f32(1, 3, 5, 6), f32(3, 2, 3, 3), np.array(pads, np.int64), f32(2)]
+    return Case(f"pads {pads}", "ConvTransposeWithDynamicPads", inputs, {"strides": [2, 2]})
+
+
+def _quantized(last: int) -> Case:
+    x = u8(1, 6, 5, 4) if last else u8(1, 4, 6, 5)
+    inputs = [x, *step(0.02, 117), i8(6, 4, 3, 3), *step(0.01, 0, np.int8), *step(0.4, 100)]
+    return Case(f"channels last {last}", "QLinearConv", inputs, {"channels_last": last, "pads": [1, 1, 1, 1]})
 
 
 def _fp_q4(name: str, rows: tuple[int, ...], k: int, n: int, kind: int) -> Case:
@@ -196,42 +193,17 @@ CASES = [
     _crop("with a value outside", (11, 9), extrapolation_value=2.5),
     _crop("of one", (1, 3)),
     _crop("nearest", (4, 1), mode="nearest", extrapolation_value=1.0),
-    *(
-        Case(metric, "CDist", [f32(7, 5), f32(4, 5)], {"metric": metric}, fed=2)
-        for metric in ("sqeuclidean", "euclidean")
-    ),
+    *(Case(name, "CDist", [f32(7, 5), f32(4, 5)], {"metric": name}, fed=2) for name in ("sqeuclidean", "euclidean")),
     _fp_q4("", (3,), 64, 6, 0),
     _fp_q4("with zero points", (2, 3), 96, 5, 1),
     _fp_q4("a block that is not full", (1,), 40, 3, 1),
     Case("", "UnfoldTensor", [f32(3, 10)], {"size": 4, "step": 3}),
     Case("of an inner axis", "UnfoldTensor", [f32(2, 9, 3)], {"size": 2, "step": 2, "dim": 1}),
     Case("of integers", "UnfoldTensor", [RNG.integers(-9, 9, (8, 3)).astype(np.int32)], {"size": 3, "dim": 0}),
-    *(
-        Case(
-            f"pads {pads}",
-            "ConvTransposeWithDynamicPads",
-            [f32(1, 3, 5, 6), f32(3, 2, 3, 3), np.array(pads, np.int64), f32(2)],
-            {"strides": [2, 2]},
-        )
-        for pads in ([0, 0, 0, 0], [1, 0, 1, 2])
-    ),
+    *(_moved(pads) for pads in ([0, 0, 0, 0], [1, 0, 1, 2])),
     Case("", "NhwcMaxPool", [u8(1, 6, 7, 3)], {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
     Case("of int8", "NhwcMaxPool", [i8(2, 5, 5, 4)], {"kernel_shape": [2, 2]}),
-    *(
-        Case(
-            f"channels last {last}",
-            "QLinearConv",
-            [
-                u8(1, 6, 5, 4) if last else u8(1, 4, 6, 5),
-                *step(0.02, 117),
-                i8(6, 4, 3, 3),
-                *step(0.01, 0, np.int8),
-                *step(0.4, 100),
-            ],
-            {"channels_last": last, "pads": [1, 1, 1, 1]},
-        )
-        for last in (0, 1)
-    ),
+    *(_quantized(last) for last in (0, 1)),
     Case("", "MatMulInteger16", [(f32(2, 3, 4) * 99).astype(np.int16), (f32(4, 5) * 99).astype(np.int16)], {}),
     Case("", "SampleOp", [f32(3, 4)], {}),
     *GROUPED,
@@ -269,19 +241,34 @@ def _detect(
     return Case(name, "BifurcationDetector", inputs, sizes, outputs=2, fed=4)
 
 
-def _hashes(name: str, kind: Any = np.int64, *, outputs: int = 2, **given: Any) -> Case:
-    largest = np.iinfo(kind).max
-    ids = RNG.integers(0, 5, (2, 6)).astype(kind)
-    inputs = [
-        *(ids, RNG.integers(largest // 4, largest // 2, 3).astype(kind), np.array([11, 13, 1009, 7], kind)),
-        *(given.get(key) for key in ("past", "offsets", "eos", "segments")),
-    ]
-    inputs = [None if x is None else x.astype(np.int32 if i == 6 else kind) for i, x in enumerate(inputs)]
+def _hashes(name: str, kind: Any = np.int64, *, packed: bool = False, outputs: int = 2, **given: Any) -> Case:
+    """Of two rows, or of rows one after the other (packed), whose offsets are another input."""
+    largest, whole = np.iinfo(kind).max, ("past", "offsets", "eos")
+
+    def read(key: str) -> np.ndarray | None:
+        return None if given.get(key) is None else given[key].astype(kind if key in whole else np.int32)
+
+    inputs = [RNG.integers(0, 5, 12 if packed else (2, 6)), RNG.integers(largest // 4, largest // 2, 3)]
+    inputs = [x.astype(kind) for x in (*inputs, np.array([11, 13, 1009, 7]))]
+    inputs += [np.array([0, 1, 7, 12], np.int32)] if packed else []
+    inputs += [read(key) for key in (*whole, "segments", *(("before", "capture") if packed else ()))]
     attributes = {"max_ngram_size": 3, "n_head_per_ngram": 2, "pad_id": 9, "reset_on_eos": given.get("resets", 0)}
-    return Case(name, "NGramHashMapping", inputs, attributes, outputs=outputs)
+    if given.get("capture") is not None:
+        attributes["state_update_capacity"] = 3
+    return Case(name, "VarlenNGramHashMapping" if packed else "NGramHashMapping", inputs, attributes, outputs=outputs)
+
+
+def _murmur(kind: str, x: np.ndarray, seed: int, positive: int) -> Case:
+    return Case(kind, "MurmurHash3", [x], {"seed": seed, "positive": positive})
 
 
 PAST, OFFSETS, SEGMENTS = _tokens(3, 2, 1, 3).reshape(2, 2), _tokens(0, 11, 24, 1033), np.arange(12).reshape(2, 6) // 4
+PACKED = {"packed": True, "past": _tokens(3, 2, 1, 3, 2, 2).reshape(3, 2)}
+END = _tokens(2).reshape(())
+WITH_ALL = PACKED | {
+    **{"offsets": OFFSETS, "eos": END, "resets": 1, "segments": np.arange(12) // 3},
+    **{"before": _tokens(0, 0, 0, 1, 2, 2).reshape(3, 2), "capture": _tokens(2, 9, -1)},
+}
 
 ON_THE_CPU = [
     _pool("of one axis", (1, 1, 9), [3], pads=[1, 1]),
@@ -299,34 +286,19 @@ ON_THE_CPU = [
     _hashes("", outputs=1),
     _hashes("of int32", np.int32),
     _hashes("behind others", past=PAST),
-    _hashes("with an end", eos=_tokens(2).reshape(())),
-    _hashes("with an end that resets", eos=_tokens(2).reshape(()), resets=1),
-    _hashes("with all", np.int32, past=PAST, offsets=OFFSETS, eos=_tokens(2).reshape(()), segments=SEGMENTS, resets=1),
+    _hashes("with an end", eos=END),
+    _hashes("with an end that resets", eos=END, resets=1),
+    _hashes("with all", np.int32, past=PAST, offsets=OFFSETS, eos=END, segments=SEGMENTS, resets=1),
     _hashes("of segments", segments=SEGMENTS, past=PAST),
-    _packed_hashes("", outputs=1),
-    _packed_hashes("of int32", np.int32, past=_tokens(3, 2, 1, 3, 2, 2).reshape(3, 2)),
-    _packed_hashes("of segments", segments=np.arange(12) // 3, outputs=3),
-    _packed_hashes(
-        "with all",
-        past=_tokens(3, 2, 1, 3, 2, 2).reshape(3, 2),
-        offsets=OFFSETS,
-        eos=_tokens(2).reshape(()),
-        resets=1,
-        segments=np.arange(12) // 3,
-        before=_tokens(0, 0, 0, 1, 2, 2).reshape(3, 2),
-        capture=_tokens(2, 9, -1),
-        outputs=4,
-    ),
-    *(
-        Case(kind, "MurmurHash3", [x], {"seed": seed, "positive": positive})
-        for kind, x, seed, positive in [
-            ("int32", np.array([3, -4, 0], np.int32), 0, 1),
-            ("int64", np.array([3, -4, 2**40]), 42, 0),
-            ("float32", f32(2, 3), 7, 1),
-            ("float64", f32(5).astype(np.float64), 0, 1),
-            ("string", np.array(["", "a", "ab", "abc", "abcd", "naïve text"], object), 5, 0),
-        ]
-    ),
+    _hashes("", outputs=1, packed=True),
+    _hashes("of int32", np.int32, **PACKED),
+    _hashes("of segments", segments=np.arange(12) // 3, outputs=3, packed=True),
+    _hashes("with all", outputs=4, **WITH_ALL),
+    _murmur("int32", np.array([3, -4, 0], np.int32), 0, 1),
+    _murmur("int64", np.array([3, -4, 2**40]), 42, 0),
+    _murmur("float32", f32(2, 3), 7, 1),
+    _murmur("float64", f32(5).astype(np.float64), 0, 1),
+    _murmur("string", np.array(["", "a", "ab", "abc", "abcd", "naïve text"], object), 5, 0),
     Case("", "DynamicTimeWarping", [np.abs(f32(6, 9))], {}),
     Case("of one batch", "DynamicTimeWarping", [np.abs(f32(1, 8, 3))], {}),
     Case("ties", "DynamicTimeWarping", [np.ones((5, 7), np.float32)], {}),
