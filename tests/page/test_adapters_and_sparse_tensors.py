@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+import small_models
+from onnx import TensorProto, helper
+from text_form import parse
 
 import py_ort
 from py_ort import AdapterFormat, LoraAdapter, OrtDevice, OrtValue, RunOptions, SparseTensor
@@ -16,14 +17,10 @@ X, W = np.ones((4, 4), np.float32), np.arange(16, dtype=np.float32).reshape(4, 4
 
 
 def with_adapter() -> bytes:
-    text = """<ir_version: 8, opset_import: ["" : 17]>
-    g (float[4, 4] x, float[4, d] a, float[d, 4] b) => (float[4, 4] y) {
-        p = MatMul(x, w) q = MatMul(x, a) r = MatMul(q, b) y = Add(p, r)
-    }"""
-    made = onnx.parser.parse_model(text)
+    text = """g (float[4, 4] x, float[4, d] a, float[d, 4] b) => (float[4, 4] y) {
+        p = MatMul(x, w) q = MatMul(x, a) r = MatMul(q, b) y = Add(p, r) }"""
     constants = {"w": W, "a": np.zeros((4, 0), np.float32), "b": np.zeros((0, 4), np.float32)}
-    made.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in constants.items())
-    return made.SerializeToString()
+    return parse(text, constants, opset=17).SerializeToString()
 
 
 def test_an_adapter_is_fed(new_session, tmp_path):
@@ -43,17 +40,15 @@ def test_an_adapter_is_fed(new_session, tmp_path):
         other.run(None, {"x": X}, options)
 
 
-def product(module) -> bytes:
+def product() -> bytes:
     a = helper.make_sparse_tensor_value_info("a", TensorProto.FLOAT, [9, 9])
     b, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [9, 9]) for name in "by")
     node = helper.make_node("SparseToDenseMatMul", ["a", "b"], ["y"], domain="com.microsoft")
-    graph = helper.make_graph([node], "g", [a, b], [y])
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    return small_models.model([node], [a, b], [y], domains=["com.microsoft"])
 
 
 def test_a_sparse_input(new_session):
-    session, theirs = new_session(product(py_ort)), native.InferenceSession(product(native))
+    session, theirs = new_session(product()), native.InferenceSession(product())
     random = np.random.default_rng(3)
     places, b = np.array([[0, 1], [2, 2], [8, 0]]), random.normal(size=(9, 9)).astype(np.float32)
     shape, values = [9, 9], np.array([1, 2, 3], np.float32)
@@ -76,10 +71,8 @@ def test_a_sparse_input(new_session):
 @pytest.mark.parametrize("by_node", [False, True])
 def test_a_sparse_output(new_session, declared, by_node):
     """A sparse constant stays sparse, even if the model declares it dense; values computed from it are dense."""
-    values, places = (
-        helper.make_tensor("s", TensorProto.FLOAT, [3], [1.5, 2.5, 3.5]),
-        helper.make_tensor("i", TensorProto.INT64, [3], [2, 3, 5]),
-    )
+    values = helper.make_tensor("s", TensorProto.FLOAT, [3], [1.5, 2.5, 3.5])
+    places = helper.make_tensor("i", TensorProto.INT64, [3], [2, 3, 5])
     outputs = [declared("s", TensorProto.FLOAT, [3, 3]), helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 3])]
     constant = helper.make_sparse_tensor(values, places, [3, 3])
     nodes = [helper.make_node("Constant", [], ["s"], sparse_value=constant)] if by_node else []

@@ -11,11 +11,12 @@ import numpy as np
 import onnx
 import pytest
 import small_models
-from graphs import parse
-from onnx import TensorProto, helper, numpy_helper
+from graphs import compiled, parse
+from onnx import TensorProto
+from session_settings import settings
 from shared_browser import BROWSER
 
-from py_ort import InferenceSession, SessionOptions
+from py_ort import InferenceSession
 from py_ort.compiler import CompileOptions
 from py_ort.compiler.model_report import ModelReport, model_report
 from py_ort.exceptions import NotImplemented, PyOrtError
@@ -33,9 +34,7 @@ WAYS = {"webgpu": (("webgpu",), "0"), "wasm": (("wasm",), "0"), "alone": (("webg
 def judged(model: bytes, way: str) -> tuple[ModelReport, str]:
     """Return what is said of a model, and the error of the session, or ""."""
     providers, alone = WAYS[way]
-    options = SessionOptions()
-    options.add_session_config_entry("session.disable_cpu_ep_fallback", alone)
-    options.log_severity_level = 4
+    options = settings(entries={"session.disable_cpu_ep_fallback": alone}, log_severity_level=4)
     said = model_report(
         model, list(dict.fromkeys([*providers, "wasm"])), CompileOptions(disable_cpu_fallback=alone == "1")
     )
@@ -97,26 +96,23 @@ def test_all_that_is_missing_is_listed():
 
 
 def test_what_placement_misses_is_listed_at_once():
-    text = "g (float[3,3] x) => (float y, float z) { y = Det(x)  a = Relu(x)  z = Det(a) }"
+    model = parse("g (float[3,3] x) => (float y, float z) { y = Det(x)  a = Relu(x)  z = Det(a) }")
     with pytest.raises(NotImplemented) as caught:
-        from graphs import compiled
-
-        compiled(parse(text), providers=["webgpu"])
-    assert [(each.op_type, dict(each.reasons)) for each in caught.value.missing] == [
-        ("Det", {"webgpu": "no kernel"})
-    ] * 2  # fmt: skip
+        compiled(model, providers=["webgpu"])
+    missing = [(each.op_type, dict(each.reasons)) for each in caught.value.missing]
+    assert missing == [("Det", {"webgpu": "no kernel"})] * 2
 
 
 @pytest.fixture
-def check(py_ort_command, tmp_path):
+def check(py_ort_command, py_ort_json, tmp_path):
     def run(model, *arguments):
         file = tmp_path / "m.onnx"
         file.write_bytes(model if isinstance(model, bytes) else model.SerializeToString())
-        status, out, err = py_ort_command("check", file, "--json", "-", *arguments)
+        status, said, err = py_ort_json("check", file, *arguments)
         assert "Traceback" not in err
         text_status, text, _ = py_ort_command("check", file, *arguments)
         assert text_status == status and ("it will not run" in text) == (status == 1)
-        return status, {**json.loads(out), "text": text}
+        return status, {**said, "text": text}
 
     return run
 
@@ -147,9 +143,8 @@ def test_what_stands_in(check):
 
 
 def test_sizes_and_memory(check):
-    weight = numpy_helper.from_array(np.ones((3, 1000), np.float32), "w")
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["m"]), helper.make_node("Relu", ["m"], ["y"])]
-    model = small_models.model(nodes, [small_models.floats("x", ["N", 3])], [small_models.floats("y", None)], [weight])
+    text = "g (float[N,3] x) => (float[N,M] y) { m = MatMul(x, w)  y = Relu(m) }"
+    model = parse(text, {"w": np.ones((3, 1000), np.float32)})
     _, said = check(model)
     assert said["open_dimensions"] == {"x": ["N"]} and said["tensor_bytes"] is None and said["open_values"] > 0
     assert "--dim N=NUMBER" in said["text"]
@@ -163,10 +158,8 @@ def test_sizes_and_memory(check):
 
 def test_memory_that_no_page_has(check):
     """A tensor of more than 4 GiB fits nowhere, a large total only a device; large bindings are a warning."""
-    weight = numpy_helper.from_array(np.ones((64, 3, 3, 3), np.float32), "w")
-    images, maps = small_models.floats("x", ["batch", 3, "size", "size"]), small_models.floats("y", None)
-    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], name="wide")]
-    model = small_models.model(nodes, [images], [maps], [weight])
+    text = "g (float[batch,3,size,size] x) => (float[batch,m,h,w] y) { y = Conv(x, w) }"
+    model = parse(text, {"w": np.ones((64, 3, 3, 3), np.float32)})
     status, said = check(model, "--dim", "batch=1", "--dim", "size=8192")
     assert status == 1 and said["error"].startswith("OutOfMemory: 'y' [1, 64, 8190, 8190] takes")
     assert said["largest"]["bytes"] == 4 * 64 * 8190**2
@@ -178,14 +171,10 @@ def test_memory_that_no_page_has(check):
 
 def test_several_models_on_a_page(py_ort_command, tmp_path):
     """Sizes apply to models that have them; an unreadable model is a row; the status is the worst one."""
-    files = {
-        "add": small_models.add(),
-        "doubles": small_models.add(TensorProto.DOUBLE),
-        "cut": small_models.add()[:-20],
-    }
-    for name, model in files.items():
-        (tmp_path / f"{name}.onnx").write_bytes(model)
-    paths = [tmp_path / f"{name}.onnx" for name in files]
+    models = (small_models.add(), small_models.add(TensorProto.DOUBLE), small_models.add()[:-20])
+    paths = [tmp_path / f"{name}.onnx" for name in ("add", "doubles", "cut")]
+    for path, model in zip(paths, models, strict=True):
+        path.write_bytes(model)
     status, out, _ = py_ort_command("check", *paths, "--shape", "x=5x3", "--json", "-", "--html", tmp_path / "c.html")
     assert status == 1 and [each["runs"] for each in json.loads(out)["models"]] == [True, True, False]
     assert [each["inputs"][0]["dims"] for each in json.loads(out)["models"][:2]] == [[5, 3]] * 2

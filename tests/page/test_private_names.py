@@ -6,14 +6,15 @@ import logging
 import numpy as np
 import onnx
 import pytest
+from session_settings import settings
 from shared_browser import BROWSER
+from text_form import parse
 
 import py_ort
 from py_ort.exceptions import Fail, InvalidArgument, NotImplemented
 
 native = pytest.importorskip("onnxruntime")
-TEXT = """<ir_version: 8, opset_import: ["" : 17]> g (float[3] x) => (float[3] y)
-{ s = Add(x, x)  t = Mul(s, x)  y = MatMul(t, w) }"""
+TEXT = "g (float[3] x) => (float[3] y) { s = Add(x, x)  t = Mul(s, x)  y = MatMul(t, w) }"
 X = np.arange(1, 4, dtype=np.float32)
 #: Steps of onnxruntime's own creation of a session, and of its graph capture: only onnxruntime calls them.
 STEPS = {
@@ -25,10 +26,9 @@ STEPS = {
 
 
 def _model(config=None):
-    model = onnx.parser.parse_model(TEXT)
+    model = parse(TEXT, {"w": np.eye(3, dtype=np.float32)}, opset=17)
     for node in model.graph.node:
         node.name = f"the_{node.op_type}"
-    model.graph.initializer.append(onnx.numpy_helper.from_array(np.eye(3, dtype=np.float32), "w"))
     if config is not None:
         onnx.helper.set_model_props(model, {"ort_config": config})
     return model.SerializeToString()
@@ -140,8 +140,7 @@ def test_which_node_is_where(installed):
     _, session = installed
     with pytest.raises(Fail, match="record_ep_graph_assignment_info"):
         session.get_provider_graph_assignment_info()
-    options = py_ort.SessionOptions()
-    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    options = settings(entries={"session.record_ep_graph_assignment_info": "1"})
     with type(session)(_model(), options) as session:
         found = session.get_provider_graph_assignment_info()
     assert {part.ep_name for part in found} == {"CPUExecutionProvider"}
@@ -173,8 +172,7 @@ def test_warned_of_once_in_a_process(caplog):
 
 def test_who_disables_fusions_gets_a_file_without_them(caplog, tmp_path):
     """As in onnxruntime.transformers, whose own fusions look for exporters' operators."""
-    options = py_ort.SessionOptions()
-    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    options = settings(optimized_model_filepath=str(tmp_path / "optimized.onnx"))
     with _session(_model(), options, disabled_optimizers=["ConstantSharing", "MatMulAddFusion"]):
         written = onnx.load(tmp_path / "optimized.onnx")
     source = onnx.load_from_string(_model())
@@ -185,8 +183,7 @@ def test_who_disables_fusions_gets_a_file_without_them(caplog, tmp_path):
 
 def test_options_in_the_model(monkeypatch, caplog):
     model = _model(json.dumps({"session_options": {"intra_op_num_threads": 2, "execution_mode": 1, "unknown": "x"}}))
-    given = py_ort.SessionOptions()
-    given.intra_op_num_threads = 3
+    given = settings(intra_op_num_threads=3)
     with _session(model, given) as session:
         assert session.get_session_options().intra_op_num_threads == 3
     with _session(model, given, read_config_from_model=1) as session:
@@ -200,13 +197,10 @@ def test_options_in_the_model(monkeypatch, caplog):
         assert session.get_session_options().intra_op_num_threads == 3
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        "no JSON",
-        *(json.dumps({"session_options": {k: v}}) for k, v in (("execution_mode", 7), ("enable_profiling", 2))),
-    ],
-)
+WRONG = [json.dumps({"session_options": {k: v}}) for k, v in (("execution_mode", 7), ("enable_profiling", 2))]
+
+
+@pytest.mark.parametrize("config", ["no JSON", *WRONG])
 def test_options_in_the_model_that_cannot_be(config):
     with pytest.raises(InvalidArgument, match="ort_config"):
         _session(_model(config), read_config_from_model=1)
