@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from shared_browser import BROWSER
@@ -14,7 +15,7 @@ from shared_browser import BROWSER
 from py_ort import InferenceSession
 from py_ort.testing.plugin import sessions_in
 
-pytest_plugins = ["pytester", "retry_failed"]
+pytest_plugins = ["pytester", "retry_failed", "page_fixtures"]
 # Every test compiles for itself and leaves no files in the user's folders; tests of the plan cache enable it.
 os.environ["PY_ORT_CACHE"] = "0"
 # A question for the providers at hand starts no browser of its own.
@@ -58,9 +59,14 @@ def loggers_as_they_were() -> Iterator[None]:
 
 @pytest.fixture
 def new_session() -> Iterator[Callable[..., InferenceSession]]:
-    """Make sessions in the shared browser, and close them after the test."""
+    """Make sessions of files, bytes or `ModelProto`s in the shared browser, and close them after the test."""
     with sessions_in(BROWSER) as make:
-        yield make
+
+        def session(model: Any, *args: Any, **options: Any) -> InferenceSession:
+            serialize = getattr(model, "SerializeToString", None)
+            return make(serialize() if serialize else model, *args, **options)
+
+        yield session
 
 
 @pytest.fixture

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+from array_models import model_of
 from native import native_session
 from onnx import helper
+from same_values import assert_same
 from unsigned_weights import unsigned_weights
 
 from py_ort import InferenceSession, SessionOptions
@@ -64,14 +66,8 @@ class Case:
         outputs = [f"y{i}" for i in range(self.outputs)]
         node = helper.make_node(self.op, names, outputs, domain="com.microsoft", **self.attributes)
         arrays = [(name, x) for name, x in zip(names, self.inputs, strict=True) if x is not None]
-        infos = [
-            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
-            for name, x in arrays[: self.fed]
-        ]
-        constants = [onnx.numpy_helper.from_array(x, name) for name, x in arrays[self.fed :]]
-        graph = helper.make_graph([node], "g", infos, [onnx.ValueInfoProto(name=name) for name in outputs], constants)
-        opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=10), dict(arrays[: self.fed])
+        feeds, constants = dict(arrays[: self.fed]), dict(arrays[self.fed :])
+        return model_of([node], feeds, outputs, constants), feeds
 
     def wanted(self) -> list[np.ndarray]:
         """Return native onnxruntime's outputs on one thread: operators that quantize do it for each thread's part."""
@@ -92,9 +88,4 @@ def check(case: Case, new_session: NewSession, provider: str, *, whole: bool = T
     if provider == "webgpu" and whole:
         options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     session = new_session(model.SerializeToString(), options, providers=PROVIDERS[provider])
-    for found, expected in zip(session.run(None, feeds), case.wanted(), strict=True):
-        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-        if expected.dtype.kind == "f":
-            np.testing.assert_allclose(found, expected, rtol=case.tolerance, atol=case.tolerance)
-        else:
-            np.testing.assert_array_equal(found, expected)
+    assert_same(session.run(None, feeds), list(case.wanted()), rtol=case.tolerance, atol=case.tolerance)

@@ -13,7 +13,6 @@ from standard_form import run_native
 
 from py_ort.exceptions import PyOrtError
 
-pytestmark = pytest.mark.browser
 RNG = np.random.default_rng(2)
 BATCH, HEADS, QUERIES, KEYS, SIZE = 2, 3, 6, 9, 8
 WIDTH = HEADS * SIZE
@@ -87,7 +86,7 @@ def _feeds(shape: tuple[int, ...], mask: str, batch: int = BATCH, queries: int =
 @pytest.mark.parametrize("declared", SHAPES)
 def test_as_native(new_session, declared, mask, provider):
     model = _model(declared, mask)
-    session = new_session(model.SerializeToString(), providers=[provider])
+    session = new_session(model, providers=[provider])
     assert operators(compiled(model, providers=[provider, "wasm"]))["Attention"] == 1
     fitting, others = SHAPES[declared]
     for shape in fitting:
@@ -103,7 +102,7 @@ def test_as_native(new_session, declared, mask, provider):
 @pytest.mark.parametrize("mask", MASKS)
 def test_scores_broadcast_to_the_mask(new_session, mask, provider):
     model = _model("e,h,a,d", mask)
-    session = new_session(model.SerializeToString(), providers=[provider])
+    session = new_session(model, providers=[provider])
     for shape, queries in product(((3, 1, 1, KEYS), (3, HEADS, QUERIES, KEYS), (1, 1, QUERIES, 1)), (1, QUERIES)):
         feeds = _feeds(shape, mask, 1, queries)
         assert_same(session.run(None, feeds), run_native(model, feeds), rtol=2e-3, atol=2e-3)

@@ -10,7 +10,6 @@ from py_ort.bench.decode.decoder import read_decoder
 from py_ort.bench.decode.ours import Loop, spread
 from py_ort.bench.decode.random_llama import SIZES, Form, write_random_llama
 
-pytestmark = pytest.mark.browser
 FORMS = {
     "grouped": Form(),
     "packed": Form(packed=True, zero_points=True, bits=8, last_row=True),

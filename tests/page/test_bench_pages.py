@@ -1,5 +1,7 @@
 """`py-ort bench --page`: both engines from one static server, from navigation to the first result."""
 
+import functools
+import gzip
 import http.client
 import statistics
 import time
@@ -13,13 +15,17 @@ from py_ort.bench.in_pages.measure import PageRow
 from py_ort.bench.in_pages.page_table import page_table
 from py_ort.bench.in_pages.site import Site
 
-pytestmark = pytest.mark.browser
 PEER = ("--against", "onnxruntime-web", "--provider", "wasm")
 
 
+#: The files of both engines are large, and the same in each test.
+compressed = functools.cache(gzip.compress)
+
+
 @pytest.fixture
-def bench(py_ort_json):
+def bench(py_ort_json, monkeypatch):
     """Time a page, twice; return the status, the rows and the messages."""
+    monkeypatch.setattr(gzip, "compress", compressed)
     return lambda *more: py_ort_json("bench", "--page", *more, "--webgpu", "software", "--runs", 2, "--visits", 1)
 
 

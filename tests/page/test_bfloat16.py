@@ -13,7 +13,6 @@ from session_settings import settings
 
 from py_ort import OrtValue
 
-pytestmark = pytest.mark.browser
 BFLOAT = ml_dtypes.bfloat16
 RNG = np.random.default_rng(2)
 
@@ -97,7 +96,7 @@ def test_on_the_gpu(name, new_session):
     text, feeds, expected, tolerance = MODELS[name]
     model = parse(f"g {text}", opset=22)
     options = settings(entries={"session.disable_cpu_ep_fallback": "1"})
-    (found,) = new_session(model.SerializeToString(), options, providers=["webgpu"]).run(None, feeds)
+    (found,) = new_session(model, options, providers=["webgpu"]).run(None, feeds)
     wanted = expected(*feeds.values())
     assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
     np.testing.assert_allclose(found.astype(np.float64), wanted.astype(np.float64), rtol=tolerance, atol=0)

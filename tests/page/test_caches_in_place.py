@@ -13,7 +13,6 @@ from text_form import parse
 from py_ort import SessionOptions
 from py_ort.exceptions import PyOrtError
 
-pytestmark = pytest.mark.browser
 HEADS, KV_HEADS, SIZE, LAYERS, CAPACITY = 4, 2, 16, 2, 96
 WIDTH = HEADS * SIZE
 UNTOUCHED = 7.0
@@ -193,7 +192,7 @@ def test_masks_that_make_a_difference_on_the_gpu_keep_recordings_apart(new_sessi
     """Tensors made from values on the CPU: each length has its own recording, after one try to share."""
     text = """g (float[1] x, float[n] mask) => (float[m] e, int64[1,k] where) {
         size = Shape(mask)  wide = Expand(x, size)  e = Exp(wide)  where = NonZero(mask) }"""
-    session = new_session(parse(text).SerializeToString(), providers=["webgpu", "wasm"])
+    session = new_session(parse(text), providers=["webgpu", "wasm"])
     for size in (3, 5, 3, 5, 3, 5):
         mask = (np.arange(size) % 2).astype(np.float32)
         e, where = session.run(None, {"x": np.ones(1, np.float32), "mask": mask})
@@ -230,7 +229,7 @@ def test_tensor_scatter_writes_rows_in_place(new_session, mode):
         y = Attention(q, present_key, present_value, , , , seen) }}""",
         opset=24,
     )
-    session, start = new_session(model.SerializeToString(), providers=["webgpu"]), START[:, :, :8]
+    session, start = new_session(model, providers=["webgpu"]), START[:, :, :8]
     text, rng = Text(session, ReferenceEvaluator(model), start, ("key", "value")), np.random.default_rng(7)
     for step in range(10 if mode == "circular" else 8):
         feeds = {"place": np.array([step % 8]), "seen": np.array([min(step + 1, 8)])}

@@ -11,7 +11,6 @@ from native import native_session
 
 from py_ort import InferenceSession, OrtValue
 
-pytestmark = pytest.mark.browser
 CACHES = [f"{layer}.{part}" for layer in range(LAYERS) for part in ("key", "value")]
 PROMPT, WORDS = 40, 36
 KINDS = pytest.mark.parametrize("kind", ["grouped", "growing"])

@@ -14,8 +14,6 @@ from shared_browser import BROWSER
 from py_ort import BrowserOptions
 from py_ort.user_kernels import UserKernel
 
-pytestmark = pytest.mark.browser
-
 #: Writes the contents of workgroup memory that was not written before.
 FOUND = """
 var<workgroup> held: array<f32, COUNT>;

@@ -11,8 +11,6 @@ from contributed_cases import PROVIDERS, Case, Draws, check, step
 from py_ort.exceptions import InvalidGraph, NotImplemented
 from py_ort.ops.quantized_parts import NF4
 
-pytestmark = pytest.mark.browser
-
 
 def _bnb4(name: str, rows: tuple[int, ...], k: int, n: int, block: int, kind: int, transposed: int = 1) -> Case:
     inputs = [f32(*rows, k if transposed else n), u8((n * k + 1) // 2), np.abs(f32(-(-n * k // block)))]
@@ -312,14 +310,13 @@ def test_equals_native_on_the_cpu(case, new_session, provider):
     check(case, new_session, provider, whole=False)
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
 def test_words_without_characters(new_session, provider):
     """They are zeros, even if valid characters follow an invalid first one; native leaves them uninitialized."""
     case = _words("", 3)
     words = WORDS.copy()
     words[1] = words[3, 0] = 0
     model, _ = case.model()
-    (found,) = new_session(model.SerializeToString(), providers=PROVIDERS[provider]).run(None, {"x0": words})
+    (found,) = new_session(model, providers=PROVIDERS[provider]).run(None, {"x0": words})
     (wanted,) = case.wanted()
     assert not found[[1, 3]].any()
     np.testing.assert_allclose(found[[0, 2, 4]], wanted[[0, 2, 4]], rtol=2e-5, atol=2e-5)
@@ -328,7 +325,7 @@ def test_words_without_characters(new_session, provider):
 def test_other_metrics_are_refused(new_session):
     model, _ = Case("", "CDist", [f32(3, 4), f32(5, 4)], {"metric": "cosine"}).model()
     with pytest.raises(NotImplemented, match="CDist by 'cosine'"):
-        new_session(model.SerializeToString(), providers=["wasm"])
+        new_session(model, providers=["wasm"])
 
 
 @pytest.mark.parametrize("fed", [5, 1])
@@ -339,4 +336,4 @@ def test_groups_that_are_fed_or_are_none(new_session, fed):
         inputs[4] = inputs[4] + np.int32(1)
     model, _ = Case("", case.op, inputs, case.attributes, fed=fed).model()
     with pytest.raises(NotImplemented if fed > 1 else InvalidGraph, match="g_idx"):
-        new_session(model.SerializeToString(), providers=["wasm"])
+        new_session(model, providers=["wasm"])

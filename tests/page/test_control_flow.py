@@ -55,7 +55,7 @@ def _wanted(name: str, x: np.ndarray) -> list[np.ndarray]:
 def test_bodies_run_on_the_gpu(new_session, name, conditions):
     text = MODELS[name]
     used = {key: value for key, value in CONSTANTS.items() if f"{key}," in text or f"{key})" in text}
-    session = new_session(parse("g " + text, used).SerializeToString())
+    session = new_session(parse("g " + text, used))
     elsewhere = {node.op_type for node in session.placement().nodes if node.provider != "webgpu"}
     assert elsewhere <= {"Identity", name}
     for x in (X - 0.5, X + 0.5) if name == "If" else (X,):
@@ -69,7 +69,7 @@ def test_bodies_run_on_the_gpu(new_session, name, conditions):
 def test_a_session_of_an_endless_loop_is_made(new_session):
     """Shapes are known, so the plan is walked before any run; other work in the page continues."""
     new_session(small_models.endless_loop())
-    other = new_session(parse("g (float[2] x) => (float[2] y) { y = Neg(x) }").SerializeToString())
+    other = new_session(parse("g (float[2] x) => (float[2] y) { y = Neg(x) }"))
     np.testing.assert_array_equal(other.run(None, {"x": np.float32([1, 2])})[0], [-1, -2])
 
 
@@ -100,5 +100,5 @@ def test_states_whose_rank_changes(new_session, provider, level, shape, body, be
     model = parse(text, {name: value for name, value in constants.items() if name in text})
     x = np.arange(1, 1 + int(np.prod(shape)), dtype=np.float32).reshape(shape)
     options = settings(graph_optimization_level=py_ort.GraphOptimizationLevel(level))
-    got = new_session(model.SerializeToString(), options, providers=[provider]).run(None, {"x": x})[0]
+    got = new_session(model, options, providers=[provider]).run(None, {"x": x})[0]
     np.testing.assert_array_equal(got, native_session(model).run(None, {"x": x})[0], strict=True)

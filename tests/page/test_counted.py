@@ -18,7 +18,6 @@ from py_ort.compiler import compile_model
 sys.path.insert(0, str(Path(__file__).parents[2] / "web/test/kernel_page"))
 from run import KernelPage
 
-pytestmark = pytest.mark.browser
 Model = tuple[str, list[dict[str, np.ndarray]]]  # text, and feeds of runs
 RNG = np.random.default_rng(11)
 
@@ -103,7 +102,7 @@ def test_equals_native(name, new_session):
     text, feeds = MODELS[name]
     model = parse(text)
     options = settings(entries={"session.disable_cpu_ep_fallback": "1"})
-    session = new_session(model.SerializeToString(), options, providers=["webgpu"])
+    session = new_session(model, options, providers=["webgpu"])
     names = {value.name for value in session.get_inputs()}
     for given in [*feeds, *feeds[:1]]:
         chosen = {key: value for key, value in given.items() if key in names}
@@ -124,7 +123,7 @@ CONSTANTS = {"axes": np.array([1]), "bound": np.array(0, np.float32)}
 def test_what_follows_stays_on_the_gpu(new_session):
     """Between nodes on the GPU, only the count is downloaded, 4 bytes, besides the user's outputs."""
     model = parse(CHAIN, CONSTANTS)
-    session = new_session(model.SerializeToString(), providers=["webgpu", "wasm"])
+    session = new_session(model, providers=["webgpu", "wasm"])
     assert session.placement().counts()["wasm"] == 0
     for rows in (50, 50, 3, 200):
         feeds = {"x": RNG.standard_normal((rows, 4)).astype(np.float32)}

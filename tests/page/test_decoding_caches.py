@@ -16,7 +16,6 @@ from standard_form import run_native
 
 from py_ort.exceptions import NotImplemented, RuntimeException
 
-pytestmark = pytest.mark.browser
 RNG = np.random.default_rng(5)
 HEADS, KV_HEADS, SIZE = 4, 2, 16
 ANGLES = np.arange(40, dtype=np.float32)[:, None] / np.array([1, 3, 10, 30, 100, 300, 1000, 3000], np.float32)
@@ -171,7 +170,6 @@ def test_equals_native(step, provider, new_session):
     ],
     ids=["modes that differ", "without bits", "scores"],
 )
-@pytest.mark.parametrize("provider", ["wasm", "webgpu"])
 def test_what_native_refuses(attributes, provider, new_session):
     """It is refused when the session is made."""
     step = Step("refused", 1, (6,), 6, {**attributes, "kv_cache_bit_width": 8}, scales(8, (1,)))
@@ -182,7 +180,6 @@ def test_what_native_refuses(attributes, provider, new_session):
 
 
 @pytest.mark.parametrize("positions", [False, True], ids=["", "positions"])
-@pytest.mark.parametrize("provider", ["wasm", "webgpu"])
 def test_more_rows_than_the_rotary_caches_have(provider, positions, new_session):
     given = {name: cache[:6] for name, cache in ROTATED.items()}
     if positions:

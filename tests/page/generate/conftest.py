@@ -33,7 +33,7 @@ def model(kind: str) -> onnx.ModelProto:
 @pytest.fixture
 def session(model: onnx.ModelProto, provider: str, new_session: Callable[..., InferenceSession]) -> InferenceSession:
     """The decoder on the provider."""
-    return new_session(model.SerializeToString(), providers=[provider])
+    return new_session(model, providers=[provider])
 
 
 @pytest.fixture
@@ -45,4 +45,4 @@ def same_scores(provider: str, new_session: Callable[..., InferenceSession]) -> 
 @pytest.fixture
 def on_wasm(model: onnx.ModelProto, new_session: Callable[..., InferenceSession]) -> InferenceSession:
     """The decoder on the CPU alone."""
-    return new_session(model.SerializeToString(), providers=["wasm"])
+    return new_session(model, providers=["wasm"])

@@ -16,7 +16,6 @@ from text_form import parse
 from py_ort import AsyncInferenceSession
 from py_ort.exceptions import InvalidArgument, NotImplemented, RuntimeException, Timeout, WrongType
 
-pytestmark = pytest.mark.browser
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
 COUNT = 8
 KINDS = ["growing", "grouped"]
@@ -61,7 +60,7 @@ def test_prompts_of_unequal_length(session, model):
 def test_caches_of_one_length_and_half_precision(provider, new_session):
     model = language_model("grouped", np.float16, vocabulary=49)
     fixed = language_model("grouped", np.float16, room=24, vocabulary=49)
-    session = new_session(fixed.SerializeToString(), providers=[provider])
+    session = new_session(fixed, providers=[provider])
     found = session.generate([PROMPT, PROMPT[:3]], max_new_tokens=5, num_beams=3)
     assert found.result() == [native_beams(model, prompt, 5, 3).tokens[0] for prompt in (PROMPT, PROMPT[:3])]
 
@@ -69,7 +68,7 @@ def test_caches_of_one_length_and_half_precision(provider, new_session):
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_stays_on_the_gpu(kind, new_session):
     """No run downloads logits or caches: these follow their beams in place."""
-    session = new_session(language_model(kind).SerializeToString(), providers=["webgpu"])
+    session = new_session(language_model(kind), providers=["webgpu"])
     found = session.generate(PROMPT, max_new_tokens=COUNT, num_beams=3)
     found.result()
     assert found.info["steps"] == COUNT and found.info["sampled_on"] == "webgpu"
@@ -135,7 +134,7 @@ def test_what_goes_with_no_search(on_wasm):
 
 
 def test_several_draws_of_a_prompt(provider, new_session):
-    session = new_session(language_model("grouped").SerializeToString(), providers=[provider])
+    session = new_session(language_model("grouped"), providers=[provider])
     settings = {"max_new_tokens": 5, "do_sample": True, "temperature": 2.0, "seed": 4}
     draws = session.generate(PROMPT, num_return_sequences=3, **settings).result()
     assert draws == session.generate([PROMPT] * 3, **settings).result() and draws[0] != draws[1]
@@ -144,7 +143,7 @@ def test_several_draws_of_a_prompt(provider, new_session):
 def test_cancelled(provider, new_session):
     """Before anything is known; and the session continues to work."""
     model = language_model("grouped")
-    session = new_session(model.SerializeToString(), providers=[provider])
+    session = new_session(model, providers=[provider])
     search = session.generate(PROMPT, max_new_tokens=4000, num_beams=3)
     with pytest.raises(Timeout):
         session.generate(PROMPT, max_new_tokens=4000, num_beams=3, timeout=0.5).result()
@@ -184,6 +183,6 @@ def test_what_stands_beside_the_model(tmp_path, name, new_session):
 
 def test_no_decoder(new_session):
     model = parse("g (float[2] x) => (float[2] y) { y = Abs(x) }")
-    session = new_session(model.SerializeToString(), providers=["wasm"])
+    session = new_session(model, providers=["wasm"])
     with pytest.raises(NotImplemented, match='input "x"'):
         session.generate([1], num_beams=2).result()

@@ -28,7 +28,6 @@ from py_ort.exceptions import (
     WrongType,
 )
 
-pytestmark = pytest.mark.browser
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
 LONG = 4000
 
@@ -100,7 +99,7 @@ def spoiled(model: onnx.ModelProto, token: int, value: float) -> bytes:
 def test_logits_that_give_no_token(model, provider, new_session, sample, value, why):
     if value == np.inf and not sample:
         pytest.skip("the first of those that are infinite is the likeliest")
-    whole = new_session(model.SerializeToString(), providers=[provider])
+    whole = new_session(model, providers=[provider])
     wanted = whole.generate(PROMPT, max_new_tokens=9, **sample).result()
     end = next(i for i, token in enumerate(wanted) if token not in [*PROMPT, *wanted[:i]] and i > 1)
     session = new_session(spoiled(model, wanted[end], value), providers=[provider])
@@ -161,7 +160,7 @@ def test_too_long(session, model):
 
 
 def test_more_tokens_than_there_is_memory_for(model, new_session):
-    session = new_session(model.SerializeToString(), providers=["webgpu"])
+    session = new_session(model, providers=["webgpu"])
     with pytest.raises(OutOfMemory, match=r"caches of 1000000008 tokens.* give a smaller maxNewTokens"):
         session.generate(PROMPT, max_new_tokens=10**9).result()
     check_greedy(session, model, 3)
@@ -205,7 +204,7 @@ def test_an_error_on_the_way(new_session):
     for weight in model.graph.initializer:
         if weight.name == "places":
             weight.CopyFrom(onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(weight)[:12], "places"))
-    session = new_session(model.SerializeToString(), providers=["wasm"])
+    session = new_session(model, providers=["wasm"])
     generation = session.generate(PROMPT, max_new_tokens=20)
     with pytest.raises(PyOrtError, match=r"Gather|indices|out of"):
         generation.result()
@@ -275,7 +274,7 @@ def test_logits_of_the_last_place_only(session, model, provider, new_session):
     model.graph.node.insert(len(model.graph.node) - 1, cut)
     last.input[0] = "last_place"
     model.graph.output[0].CopyFrom(helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["n", 1, VOCABULARY]))
-    short = new_session(model.SerializeToString(), providers=[provider])
+    short = new_session(model, providers=[provider])
     with pytest.raises(NotImplemented, match=r"unequal length.* last 1 of 8 places"):
         short.generate([PROMPT, PROMPT[:3]], max_new_tokens=3).result()
     both = [PROMPT, PROMPT[::-1]]
@@ -312,7 +311,7 @@ def _odd_mask(model: onnx.ModelProto) -> str:
 def test_what_is_no_decoder(new_session, change):
     model = language_model("growing")
     says = change(model)
-    session = new_session(model.SerializeToString(), providers=["wasm"])
+    session = new_session(model, providers=["wasm"])
     with pytest.raises(NotImplemented, match=says):
         session.generate(PROMPT).result()
 

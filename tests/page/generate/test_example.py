@@ -6,10 +6,8 @@ import sys
 from pathlib import Path
 
 import onnx
-import pytest
 from language_models import language_model, native_greedy
 
-pytestmark = pytest.mark.browser
 EXAMPLE = Path(__file__).parents[3] / "examples/generate/generate.py"
 
 

@@ -16,7 +16,6 @@ import py_ort
 from py_ort.browser import find
 from py_ort.exporting.runtime_files import copy_runtime
 
-pytestmark = pytest.mark.browser
 HERE = Path(__file__).resolve().parent
 POLICY = {"Content-Security-Policy": "script-src 'self' 'wasm-unsafe-eval'"}
 FILE = "/generate.mjs"

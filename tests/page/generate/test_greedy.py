@@ -6,7 +6,6 @@ from language_models import VOCABULARY, language_model, native_greedy
 
 from py_ort.exceptions import Cancelled, InvalidArgument
 
-pytestmark = pytest.mark.browser
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
 COUNT = 12
 KINDS = ["growing", "grouped"]
@@ -28,14 +27,14 @@ def test_tokens_are_those_of_a_loop_over_native(session, model, provider):
 def test_half_precision(kind, provider, new_session):
     """By a seed whose likeliest tokens are far ahead of others."""
     model = language_model(kind, np.float16)
-    session = new_session(model.SerializeToString(), providers=[provider])
+    session = new_session(model, providers=[provider])
     assert session.generate(PROMPT, max_new_tokens=6).result() == native_greedy(model, PROMPT, 6)
 
 
 def test_rows_of_logits_that_begin_in_the_middle_of_a_word(provider, new_session):
     """Two bytes each, and an odd number of them."""
     model = language_model("grouped", np.float16, vocabulary=49)
-    session = new_session(model.SerializeToString(), providers=[provider])
+    session = new_session(model, providers=[provider])
     prompts = [PROMPT, [5, 6], [48]]
     wanted = [native_greedy(model, prompt, 3) for prompt in prompts]
     assert session.generate(prompts, max_new_tokens=3).result() == wanted
@@ -45,7 +44,7 @@ def test_rows_of_logits_that_begin_in_the_middle_of_a_word(provider, new_session
 def test_caches_of_one_length(provider, new_session):
     """Caches have the length that the model declares: they are fed and given in it from the beginning."""
     model = language_model("grouped")
-    session = new_session(language_model("grouped", room=24).SerializeToString(), providers=[provider])
+    session = new_session(language_model("grouped", room=24), providers=[provider])
     prompts = [PROMPT, PROMPT[:3]]
     assert session.generate(prompts, max_new_tokens=6).result() == [native_greedy(model, p, 6) for p in prompts]
     assert session.generate(PROMPT, max_new_tokens=16).result() == native_greedy(model, PROMPT, 16)
@@ -84,7 +83,7 @@ def test_a_batch_of_prompts_of_unequal_length(session, model):
 def test_caches_that_must_become_larger(provider, new_session):
     """With their contents: the buffers for a first, short text are too small for the second."""
     model = language_model("grouped")
-    session = new_session(model.SerializeToString(), providers=[provider])
+    session = new_session(model, providers=[provider])
     first = session.generate(PROMPT, max_new_tokens=4).result()
     rng = np.random.default_rng(0)
     prompt = [*PROMPT, *first, *map(int, rng.integers(0, VOCABULARY, 240))]

@@ -11,7 +11,6 @@ from native_beams import native_beams
 import py_ort
 from py_ort.exporting.runtime_files import copy_runtime
 
-pytestmark = pytest.mark.browser
 HERE = Path(__file__).resolve().parent
 CASES = re.findall(r"""^  ['"](.+)['"]: async""", (HERE / "javascript_generate.mjs").read_text(), re.MULTILINE)
 PROMPT = [3, 1, 4, 1, 5]

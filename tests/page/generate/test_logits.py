@@ -14,7 +14,6 @@ from native_beams import native_beams
 from py_ort import AsyncInferenceSession
 from py_ort.exceptions import Cancelled, Fail, InvalidArgument, RuntimeException, WrongType
 
-pytestmark = pytest.mark.browser
 #: By number: the likeliest are not what JSON begins with.
 VOCABULARY = ["a", "{", '"', "}", ":", " ", "", "[1", "-", "true", ",", '"}']
 EOS = 6

@@ -13,7 +13,6 @@ from language_models import language_model, native_greedy
 from py_ort import InferenceSession
 from py_ort.exceptions import InvalidArgument
 
-pytestmark = pytest.mark.browser
 PROMPT = [3, 1, 4, 1, 5]
 
 
@@ -44,7 +43,6 @@ def genai(folder: Path, model: onnx.ModelProto, **search: Any) -> None:
     write(folder, "genai_config.json", {"model": model_part, "search": {"do_sample": False, "top_k": 50, **search}})
 
 
-@pytest.mark.parametrize("provider", ["wasm", "webgpu"])
 def test_a_folder_of_genai(tmp_path, provider, new_session):
     model = language_model("grouped")
     genai(tmp_path, model, max_length=12)

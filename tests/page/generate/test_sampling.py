@@ -7,7 +7,6 @@ import pytest
 from constant_logits import SCORES, constant_logits
 from language_models import language_model
 
-pytestmark = pytest.mark.browser
 PROMPT = [3, 1, 4, 1, 5]
 DRAWS = 3000
 
