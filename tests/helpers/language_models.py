@@ -149,3 +149,10 @@ def native_greedy(model: onnx.ModelProto, prompt: Sequence[int], count: int, pen
         made += ids
         seen += ids
     return made
+
+
+def check_greedy(session: Any, model: onnx.ModelProto, prompt: Sequence[int], count: int) -> Any:
+    """Generate, and assert that the tokens are native onnxruntime's; return the generation."""
+    found = session.generate(list(prompt), max_new_tokens=count, timeout=60)
+    assert found.result() == native_greedy(model, prompt, count)
+    return found

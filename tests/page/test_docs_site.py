@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import TimeoutError, sync_playwright
 
 from py_ort.browser import find
 from py_ort.browser.browser_options import BrowserOptions
@@ -56,8 +57,8 @@ def test_search_from_a_folder(site, browser, page):
     for _ in range(20):  # text typed before the index is loaded is not searched
         tab.fill(".md-search__input", "")
         tab.type(".md-search__input", "sandbox")
-        if found.count():
+        with contextlib.suppress(TimeoutError):
+            found.first.wait_for(timeout=500)
             break
-        tab.wait_for_timeout(500)
     assert "security.html" in str(found.first.get_attribute("href"))
     assert all(url.startswith("file:") for url in fetched), fetched

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from constant_logits import dotted
-from language_models import VOCABULARY, language_model, native_greedy
+from language_models import VOCABULARY, check_greedy, language_model, native_greedy
 from onnx import TensorProto, helper, numpy_helper
 from text_form import parse
 from waiting import wait_until
@@ -37,13 +36,6 @@ def kind():
     return "grouped"
 
 
-def check_greedy(session: Any, model: onnx.ModelProto, count: int, prompt: list[int] = PROMPT) -> Any:
-    """Assert that the session continues to work; return the generation."""
-    found = session.generate(prompt, max_new_tokens=count, timeout=60)
-    assert found.result() == native_greedy(model, prompt, count)
-    return found
-
-
 def test_tokens_that_end_it(session, model):
     wanted = native_greedy(model, PROMPT, 12)
     end = wanted[4]
@@ -53,7 +45,7 @@ def test_tokens_that_end_it(session, model):
     generation = session.generate(PROMPT, max_new_tokens=LONG, stop=[[99], wanted[5:8]])
     assert (generation.result(), generation.finish_reason) == (wanted[:8], "stop")
     # Steps that were ahead are of no use, and do no harm.
-    check_greedy(session, model, 3, [*PROMPT, *wanted[:8], 1])
+    check_greedy(session, model, [*PROMPT, *wanted[:8], 1], 3)
 
 
 def test_rows_end_for_themselves(session, model):
@@ -127,13 +119,13 @@ def test_cancelled(session, model):
     assert generation.finish_reason == "cancelled"
     with pytest.raises(PyOrtError, match="cancelled"):
         _ = generation.info
-    assert check_greedy(session, model, 6).info["reused"] == len(PROMPT) - 1
+    assert check_greedy(session, model, PROMPT, 6).info["reused"] == len(PROMPT) - 1
 
 
 def test_nobody_has_it_any_more(session, model):
     for _ in session.generate(PROMPT, max_new_tokens=LONG):
         break
-    check_greedy(session, model, 3)
+    check_greedy(session, model, PROMPT, 3)
 
 
 def test_nobody_has_the_session_any_more(provider, model):
@@ -156,14 +148,14 @@ def test_nobody_has_the_session_any_more(provider, model):
 def test_too_long(session, model):
     with pytest.raises(Timeout):
         session.generate(PROMPT, max_new_tokens=LONG, timeout=0.2).result()
-    check_greedy(session, model, 3)
+    check_greedy(session, model, PROMPT, 3)
 
 
 def test_more_tokens_than_there_is_memory_for(model, new_session):
     session = new_session(model, providers=["webgpu"])
     with pytest.raises(OutOfMemory, match=r"caches of 1000000008 tokens.* give a smaller maxNewTokens"):
         session.generate(PROMPT, max_new_tokens=10**9).result()
-    check_greedy(session, model, 3)
+    check_greedy(session, model, PROMPT, 3)
 
 
 def test_nothing_is_left_of_caches_that_there_is_no_memory_for(new_session):
@@ -209,7 +201,7 @@ def test_an_error_on_the_way(new_session):
     with pytest.raises(PyOrtError, match=r"Gather|indices|out of"):
         generation.result()
     assert generation.tokens == native_greedy(model, PROMPT, 5)
-    check_greedy(session, model, 4)
+    check_greedy(session, model, PROMPT, 4)
 
 
 @pytest.mark.parametrize(

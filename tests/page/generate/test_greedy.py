@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from language_models import VOCABULARY, language_model, native_greedy
+from language_models import VOCABULARY, check_greedy, language_model, native_greedy
 
 from py_ort.exceptions import Cancelled, InvalidArgument
 
@@ -28,7 +28,7 @@ def test_half_precision(kind, provider, new_session):
     """By a seed whose likeliest tokens are far ahead of others."""
     model = language_model(kind, np.float16)
     session = new_session(model, providers=[provider])
-    assert session.generate(PROMPT, max_new_tokens=6).result() == native_greedy(model, PROMPT, 6)
+    check_greedy(session, model, PROMPT, 6)
 
 
 def test_rows_of_logits_that_begin_in_the_middle_of_a_word(provider, new_session):
@@ -47,9 +47,8 @@ def test_caches_of_one_length(provider, new_session):
     session = new_session(language_model("grouped", room=24), providers=[provider])
     prompts = [PROMPT, PROMPT[:3]]
     assert session.generate(prompts, max_new_tokens=6).result() == [native_greedy(model, p, 6) for p in prompts]
-    assert session.generate(PROMPT, max_new_tokens=16).result() == native_greedy(model, PROMPT, 16)
-    again = session.generate([*PROMPT, 7, 7], max_new_tokens=3)
-    assert again.result() == native_greedy(model, [*PROMPT, 7, 7], 3) and again.info["reused"] == len(PROMPT)
+    check_greedy(session, model, PROMPT, 16)
+    assert check_greedy(session, model, [*PROMPT, 7, 7], 3).info["reused"] == len(PROMPT)
     with pytest.raises(InvalidArgument, match="takes 24 in all"):
         session.generate(PROMPT, max_new_tokens=17).result()
 
@@ -58,17 +57,11 @@ def test_caches_of_one_length(provider, new_session):
 def test_the_next_prompt_goes_on_where_it_begins_alike(session, model):
     first = session.generate(PROMPT, max_new_tokens=4)
     prompt = [*PROMPT, *first.result(), 7, 8]
-    longer = session.generate(prompt, max_new_tokens=4)
-    assert longer.result() == native_greedy(model, prompt, 4)
     # All but the last chosen token, which no step has run: those of the prompt, and three.
-    assert longer.info["reused"] == len(PROMPT) + 3
+    assert check_greedy(session, model, prompt, 4).info["reused"] == len(PROMPT) + 3
     other = [*PROMPT[:5], 11, 12, 13]
-    shorter = session.generate(other, max_new_tokens=4)
-    assert shorter.result() == native_greedy(model, other, 4)
-    assert shorter.info["reused"] == 5
-    same = session.generate(other, max_new_tokens=4)
-    assert same.result() == native_greedy(model, other, 4)
-    assert same.info["reused"] == len(other) - 1
+    for reused in (5, len(other) - 1):
+        assert check_greedy(session, model, other, 4).info["reused"] == reused
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -87,9 +80,7 @@ def test_caches_that_must_become_larger(provider, new_session):
     first = session.generate(PROMPT, max_new_tokens=4).result()
     rng = np.random.default_rng(0)
     prompt = [*PROMPT, *first, *map(int, rng.integers(0, VOCABULARY, 240))]
-    generation = session.generate(prompt, max_new_tokens=4)
-    assert generation.result() == native_greedy(model, prompt, 4)
-    assert generation.info["reused"] == len(PROMPT) + 3
+    assert check_greedy(session, model, prompt, 4).info["reused"] == len(PROMPT) + 3
 
 
 def test_a_repetition_penalty(session, model):
