@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import onnx
 import pytest
 from constant_logits import SCORES, constant_logits
 from language_models import language_model
+from shared_browser import BROWSER
 
 from py_ort import InferenceSession
+from py_ort.testing.plugin import sessions_in
 
 
 @pytest.fixture(params=["wasm", "webgpu"])
@@ -42,7 +44,8 @@ def same_scores(provider: str, new_session: Callable[..., InferenceSession]) -> 
     return new_session(constant_logits(*SCORES), providers=[provider])
 
 
-@pytest.fixture
-def on_wasm(model: onnx.ModelProto, new_session: Callable[..., InferenceSession]) -> InferenceSession:
-    """The decoder on the CPU alone."""
-    return new_session(model, providers=["wasm"])
+@pytest.fixture(scope="module")
+def on_wasm() -> Iterator[InferenceSession]:
+    """A decoder on the CPU alone, the same one in all tests of a module."""
+    with sessions_in(BROWSER) as make:
+        yield make(language_model("growing").SerializeToString(), providers=["wasm"])

@@ -100,9 +100,10 @@ def test_runs_and_generations_do_not_disturb_each_other(session, model):
     assert [generation.result() for generation in generations] == [wanted] * 2
 
 
-def test_a_closed_session_ends_it(on_wasm):
-    generation = on_wasm.generate(PROMPT, max_new_tokens=4000)
+def test_a_closed_session_ends_it(model, new_session):
+    session = new_session(model, providers=["wasm"])
+    generation = session.generate(PROMPT, max_new_tokens=4000)
     next(generation)
-    on_wasm.close()
+    session.close()
     with pytest.raises(Cancelled, match="the session was closed during its run"):
         generation.result()
