@@ -29,6 +29,7 @@ from py_ort.exceptions import (
 
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6]
 LONG = 4000
+NO_TOKEN = [(np.nan, "NaN"), (-np.inf, "no logit that is a finite"), (np.inf, "no logit that is a finite")]
 
 
 @pytest.fixture
@@ -85,9 +86,7 @@ def spoiled(model: onnx.ModelProto, token: int, value: float) -> bytes:
 
 
 @pytest.mark.parametrize("sample", [{}, {"do_sample": True, "seed": 3, "top_k": 7, "top_p": 0.9}], ids=["", "sample"])
-@pytest.mark.parametrize(
-    ("value", "why"), [(np.nan, "NaN"), (-np.inf, "no logit that is a finite"), (np.inf, "no logit that is a finite")]
-)
+@pytest.mark.parametrize(("value", "why"), NO_TOKEN)
 def test_logits_that_give_no_token(model, provider, new_session, sample, value, why):
     if value == np.inf and not sample:
         pytest.skip("the first of those that are infinite is the likeliest")
@@ -284,8 +283,8 @@ def _without_caches(model: onnx.ModelProto) -> str:
 
 
 def _of_images(model: onnx.ModelProto) -> str:
-    model.graph.input.append(helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, ["n", 3]))
-    model.graph.output.append(helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, ["n", 3]))
+    for values in (model.graph.input, model.graph.output):
+        values.append(helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, ["n", 3]))
     return r'"pixel_values" \(float32\[\?,3\]\)'
 
 
@@ -302,22 +301,16 @@ def _odd_mask(model: onnx.ModelProto) -> str:
 @pytest.mark.parametrize("change", [_without_caches, _of_images, _without_one_output, _odd_mask])
 def test_what_is_no_decoder(new_session, change):
     model = language_model("growing")
-    says = change(model)
-    session = new_session(model, providers=["wasm"])
-    with pytest.raises(NotImplemented, match=says):
-        session.generate(PROMPT).result()
+    with pytest.raises(NotImplemented, match=change(model)):
+        new_session(model, providers=["wasm"]).generate(PROMPT).result()
 
 
 def test_names_of_ones_own(new_session):
     model = language_model("growing")
     wanted = native_greedy(model, PROMPT, 3)
     text = model.SerializeToString()
-    for old, new in (
-        (b"input_ids", b"words_in_"),
-        (b"past_key_values.", b"caches_of_layer."),
-        (b"present.", b"becomes."),
-    ):
-        assert len(old) == len(new)
+    own = {b"input_ids": b"words_in_", b"past_key_values.": b"caches_of_layer.", b"present.": b"becomes."}
+    for old, new in own.items():  # of the same length
         text = text.replace(old, new)
     session = new_session(text, providers=["wasm"])
     with pytest.raises(NotImplemented, match=r'"words_in_".*names'):
