@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from installed_browsers import need_browser
 from language_models import language_model, native_greedy
 from static_site import CORS, StaticSite, browsing
 from waiting import wait_until
 
 import py_ort
-from py_ort.browser import find
 from py_ort.exporting.runtime_files import copy_runtime
 
 HERE = Path(__file__).resolve().parent
@@ -38,10 +38,8 @@ def folder(laid_out, tmp_path):
 
 
 @pytest.fixture
-def site(folder):
-    served = StaticSite(folder, POLICY)
-    yield served
-    served.close()
+def site(folder, serve):
+    return serve(folder, POLICY)
 
 
 def visit(site: StaticSite, query: str = "", browser: str = "chromium") -> dict[str, Any]:
@@ -68,27 +66,20 @@ def test_it_is_loaded_when_it_is_used(site, query):
 @pytest.mark.parametrize("browser", ["firefox", "webkit"])
 @pytest.mark.parametrize("query", ["", "?page"], ids=["worker", "page"])
 def test_in_other_browsers(site, query, browser):
-    if not find.installed(browser) or (browser == "webkit" and not shutil.which("Xvfb")):
-        pytest.skip(f"{browser} is not installed")
-    check(visit(site, query, browser))
+    check(visit(site, query, need_browser(browser)))
     assert site.asked.index("/before") < site.asked.index(FILE) < site.asked.index("/between")
 
 
 @pytest.mark.parametrize("way", ["runtime", "paths", "generate"])
 @pytest.mark.parametrize("query", ["", "&page"], ids=["worker", "page"])
-def test_from_another_origin(folder, tmp_path, way, query):
+def test_from_another_origin(folder, serve, tmp_path, way, query):
     """Everything is loaded from there, everything but the module, or only that file."""
     shutil.copytree(folder, tmp_path / "cdn")
     (folder / "generate.mjs").unlink()
-    cdn, site = StaticSite(tmp_path / "cdn", CORS), StaticSite(folder)
-    try:
-        url = f"{cdn.origin}{FILE if way == 'generate' else '/'}"
-        check(visit(site, f"?{way}={url}{query}"))
-        assert cdn.asked.count(FILE) == 1 and FILE not in site.asked
-        assert ("/core.wasm" in cdn.asked) == (way != "generate")
-    finally:
-        cdn.close()
-        site.close()
+    cdn, site = serve(tmp_path / "cdn", CORS), serve(folder)
+    check(visit(site, f"?{way}={cdn.origin}{FILE if way == 'generate' else '/'}{query}"))
+    assert cdn.asked.count(FILE) == 1 and FILE not in site.asked
+    assert ("/core.wasm" in cdn.asked) == (way != "generate")
 
 
 @pytest.mark.parametrize("query", ["", "?page"], ids=["worker", "page"])
@@ -98,9 +89,8 @@ def test_where_it_is_missing(site, query):
     told = visit(site, query)
     for error in (*told["rows"], told["last"]):
         assert error["name"] == "RuntimeError(fail)", error
-        assert (
-            f"{site.origin}{FILE}" in error["message"] and "env.wasm.wasmPaths = { generate: URL }" in error["message"]
-        )
+        for words in (f"{site.origin}{FILE}", "env.wasm.wasmPaths = { generate: URL }"):
+            assert words in error["message"]
 
 
 @pytest.mark.parametrize("query", ["", "&page"], ids=["worker", "page"])
