@@ -13,12 +13,11 @@ export function near(actual, expected, most) {
 }
 
 export async function fails(work, words) {
-  const error = await Promise.resolve()
-    .then(work)
-    .then(
-      () => undefined,
-      (e) => e,
-    );
+  const begun = Promise.resolve().then(work);
+  const error = await begun.then(
+    () => undefined,
+    (e) => e,
+  );
   if (!error) throw new Error(`no error, where one should say: ${words}`);
   if (!new RegExp(words).test(error.message)) throw error;
 }

@@ -23,11 +23,7 @@ function feedOn(device) {
 const adapterOf = async () => navigator.gpu.requestAdapter();
 const deviceOf = async () => (await adapterOf()).requestDevice();
 /** With a list of providers: what a run gives, or that there is no session. */
-const providers = (executionProviders) => async () =>
-  create({ executionProviders }).then(
-    (session) => run(session),
-    () => 'refused',
-  );
+const providers = (executionProviders) => async () => create({ executionProviders }).then(run, () => 'refused');
 
 const cases = {
   'the device after a session': async () => {
