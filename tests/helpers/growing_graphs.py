@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import onnx
+from array_models import model_of
 from native import native_session
-from onnx import helper, numpy_helper
+from onnx import helper
 
 OPSET = 22
 _LIMIT = 4096  # elements of a value
@@ -29,20 +30,6 @@ def native(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndar
         return session.run(None, feeds)
     except Exception:
         return None
-
-
-def model_of(
-    nodes: list[onnx.NodeProto], constants: dict[str, np.ndarray], fed: dict[str, np.ndarray], outputs: list[str]
-) -> onnx.ModelProto:
-    """Make a model; types of outputs are open."""
-    graph = helper.make_graph(
-        nodes,
-        "constants",
-        [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in fed.items()],
-        [onnx.ValueInfoProto(name=name) for name in outputs],
-        [numpy_helper.from_array(x, name) for name, x in constants.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
 
 
 class GrowingGraph:
@@ -67,7 +54,7 @@ class GrowingGraph:
 
     @property
     def model(self) -> onnx.ModelProto:
-        return model_of(self.nodes, self.constants, self.feeds, self.outputs)
+        return model_of(self.nodes, self.feeds, self.outputs, self.constants, opset=OPSET)
 
     def expected(self) -> list[np.ndarray]:
         return [self.known[name] for name in self.outputs]
@@ -109,7 +96,7 @@ class GrowingGraph:
         node = helper.make_node(op_type, inputs, names, name=f"n{len(self.nodes)}", **attributes)
         given = {name: self.known[name] for name in inputs if name}
         # As constants: some operators require them.
-        found = native(model_of([node], given, {}, names), {})
+        found = native(model_of([node], {}, names, given, opset=OPSET), {})
         if found is None or any(not isinstance(y, np.ndarray) or y.size > _LIMIT for y in found):
             return
         self.nodes.append(node)

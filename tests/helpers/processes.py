@@ -32,14 +32,19 @@ def browser_process(flag: str) -> int:
 
 def children(flag: str, kind: str) -> list[int]:
     """Return the browser's processes of a kind: "renderer", "gpu-process"."""
-    lines, ancestor = command_lines(), browser_process(flag)
+    lines = command_lines()
+    return [pid for pid in descendants(browser_process(flag), lines) if f"--type={kind}" in lines[pid][1]]
+
+
+def descendants(ancestor: int, lines: dict[int, tuple[int, str]]) -> list[int]:
+    """Return a process and its descendants, of `command_lines`."""
 
     def descends(pid: int) -> bool:
         while pid in lines and pid != ancestor:
             pid = lines[pid][0]
         return pid == ancestor
 
-    return [pid for pid, (_, line) in lines.items() if f"--type={kind}" in line and descends(pid)]
+    return [pid for pid in lines if descends(pid)]
 
 
 def kill(pids: Iterable[int]) -> None:
