@@ -1,15 +1,10 @@
 """py_ort.mjs in other pages: policies, servers, origins."""
 
-from __future__ import annotations
-
+import re
 import shutil
 import subprocess
 import sys
 import threading
-import time
-import urllib.request
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,32 +13,18 @@ import small_models
 from javascript_site import lay_out
 from native import native_session
 from static_site import CORS, ISOLATED, StaticSite, browsing
+from waiting import wait_until
 
-pytestmark = pytest.mark.browser
 POLICY = {"Content-Security-Policy": "script-src 'self' 'wasm-unsafe-eval'"}
 X = (np.arange(4 * 8 * 8) % 17 / 17).astype(np.float32).reshape(1, 4, 8, 8)
 RUNTIME = ("*.mjs", "*.wasm", "microkernel_worker.js")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
+def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("policies")
     lay_out(made)
     return made
-
-
-@pytest.fixture
-def serve() -> Iterator[Callable[..., StaticSite]]:
-    """Serves folders until the test ends."""
-    sites: list[StaticSite] = []
-
-    def start(*args: Any) -> StaticSite:
-        sites.append(StaticSite(*args))
-        return sites[-1]
-
-    yield start
-    for site in sites:
-        site.close()
 
 
 def visit(site: StaticSite, query: str = "") -> dict[str, Any]:
@@ -96,10 +77,7 @@ def test_the_core_does_not_wait_for_the_model(folder, serve, query):
     site = serve(folder)
     site.held["/parted.pyort"] = threading.Event()
     with browsing("chromium", f"{site.origin}/javascript_policy.html{query}"):
-        deadline = time.monotonic() + 30
-        while not {"/parted.pyort", "/core.wasm"} <= set(site.asked) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert {"/parted.pyort", "/core.wasm"} <= set(site.asked)
+        wait_until(lambda: {"/parted.pyort", "/core.wasm"} <= set(site.asked))
         assert ("/core.mjs" in site.asked) == (query == "?page")  # workers have it in their script
         site.held["/parted.pyort"].set()
         assert len(site.told()["y"]) == 7
@@ -112,10 +90,7 @@ def test_the_core_does_not_wait_for_the_worker(folder, serve, isolated):
     site.held["/session_worker.wasm.mjs"] = threading.Event()
     modules = {"/core.wasm", "/relaxed_simd.wasm"}
     with browsing("chromium", f"{site.origin}/javascript_policy.html"):
-        deadline = time.monotonic() + 30
-        while not modules <= set(site.asked) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert modules <= set(site.asked)
+        wait_until(lambda: modules <= set(site.asked))
         site.held["/session_worker.wasm.mjs"].set()
         assert len(site.told()["y"]) == 7
     assert [site.asked.count(name) for name in sorted(modules)] == [1, 1]
@@ -141,39 +116,19 @@ def test_what_is_on_the_gpu_needs_no_loops_of_the_cpu(folder, serve):
     assert {"/relaxed_simd.wasm", "/simd128.wasm"}.isdisjoint(site.asked)
 
 
-def test_the_server_of_python(folder):
+def test_the_server_of_python(folder, serve):
     """`python3 -m http.server`: no ranges, no headers, HTTP/1.0."""
-    back = StaticSite(folder)
-    try:
-        page = folder / "told_elsewhere.html"
-        text = (folder / "javascript_policy.html").read_text()
-        (folder / "told_elsewhere.mjs").write_text(
-            (folder / "javascript_policy.mjs").read_text().replace("'/told'", f"'{back.origin}/told'")
-        )
-        page.write_text(text.replace("javascript_policy.mjs", "told_elsewhere.mjs"))
-        port = StaticSite(folder)
-        number = port.port
-        port.close()
-        command = [sys.executable, "-m", "http.server", str(number), "--bind", "127.0.0.1"]
-        server = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    back = serve(folder)
+    for name in ("html", "mjs"):
+        text = (folder / f"javascript_policy.{name}").read_text().replace("'/told'", f"'{back.origin}/told'")
+        (folder / f"told_elsewhere.{name}").write_text(text.replace("javascript_policy.mjs", "told_elsewhere.mjs"))
+    command = [sys.executable, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         try:
-            _wait_for(f"http://127.0.0.1:{number}/javascript_policy.html")
-            with browsing("chromium", f"http://127.0.0.1:{number}/told_elsewhere.html"):
+            origin = re.search(r"http://[\d.:]+", server.stdout.readline())[0]  # it listens by then
+            with browsing("chromium", f"{origin}/told_elsewhere.html"):
                 told = back.told()
         finally:
             server.terminate()
-            server.wait()
-    finally:
-        back.close()
     assert "error" not in told, told
     assert len(told["y"]) == 7
-
-
-def _wait_for(url: str) -> None:
-    for _ in range(200):
-        try:
-            with urllib.request.urlopen(url):
-                return
-        except OSError:
-            time.sleep(0.05)
-    raise AssertionError(f"nobody answers at {url}")

@@ -1,30 +1,15 @@
 """Messages of the page and of the core in Python's logging, at the levels of their sessions."""
 
-from __future__ import annotations
-
 import logging
-from collections.abc import Callable
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from session_settings import settings
+from text_form import parse
 
-from py_ort import BrowserOptions, InferenceSession, SessionOptions
+from py_ort import BrowserOptions
 
-pytestmark = pytest.mark.browser
-
-
-def model() -> bytes:
-    node = helper.make_node("Relu", ["x"], ["y"])
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in "xy")
-    graph = helper.make_graph([node], "logged", [x], [y])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
-
-
-def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [f"{r.name} {r.levelname}: {r.getMessage()}" for r in caplog.records if r.name.startswith("py_ort.page")]
-
-
+MODEL = parse("logged (float[2,3] x) => (float[2,3] y) { y = Relu(x) }")
 #: A page's lines are shown if one of its sessions requests them: only the test's own may be open here.
 OWN = BrowserOptions(webgpu="software", env={"PY_ORT_TEST": "logging"}, idle_timeout=5)
 
@@ -40,24 +25,13 @@ OWN = BrowserOptions(webgpu="software", env={"PY_ORT_TEST": "logging"}, idle_tim
     ],
     ids=["the logger's, info", "the logger's, warning", "verbose", "info", "warning"],
 )
-def test_levels(
-    severity: int,
-    level: int,
-    shown: bool,
-    new_session: Callable[..., InferenceSession],
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    options = SessionOptions()
-    options.log_severity_level, options.logid = severity, "mine"
-    logger = logging.getLogger("py_ort")
-    before = logger.level
-    logger.setLevel(level)  # not the handler's level, as caplog.at_level would set it
-    try:
-        session = new_session(model(), options, providers=["webgpu"], browser=OWN)
-        session.run(None, {"x": np.ones((2, 3), np.float32)})
-    finally:
-        logger.setLevel(before)
-    found = [line for line in lines(caplog) if "loaded logged in" in line]
+def test_levels(severity, level, shown, new_session, caplog):
+    options = settings(log_severity_level=severity, logid="mine")
+    logging.getLogger("py_ort").setLevel(level)  # not the handler's level, as caplog.at_level would set it
+    session = new_session(MODEL, options, providers=["webgpu"], browser=OWN)
+    session.run(None, {"x": np.ones((2, 3), np.float32)})
+    lines = [f"{r.name} {r.levelname}: {r.getMessage()}" for r in caplog.records if r.name.startswith("py_ort.page")]
+    found = [line for line in lines if "loaded logged in" in line]
     assert len(found) == shown
     if shown:
         prefix = "mine: " if severity >= 0 else ""

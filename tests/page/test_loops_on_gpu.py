@@ -1,13 +1,13 @@
 """If, Loop and Scan on webgpu compared with native onnxruntime: values that stay on the GPU, and waits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from graphs import parse
+from array_models import assert_as_native
 from native import native_session
+from same_values import assert_same
+from text_form import parse
 
 STEPS, BATCH, HIDDEN = 20, 2, 33
 RANDOM = np.random.default_rng(7)
@@ -208,15 +208,13 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_as_native_and_without_waiting(case: Case, new_session) -> None:
+def test_as_native_and_without_waiting(case, new_session):
     """The second and third run, too: from the recording, with other numbers."""
-    model = parse("g " + case.graph, case.constants).SerializeToString()
-    native = native_session(model)
-    session = new_session(model)
+    model = parse("g " + case.graph, case.constants)
+    native, session = native_session(model), new_session(model)
     for feeds in (case.feeds, case.feeds, {name: value[::-1].copy() for name, value in case.feeds.items()}):
-        for got, wanted in zip(session.run(None, feeds), case.wanted or native.run(None, feeds), strict=True):
-            assert got.dtype == wanted.dtype
-            np.testing.assert_allclose(got, wanted, rtol=case.tolerance, atol=case.tolerance / 10)
+        wanted = list(case.wanted or native.run(None, feeds))
+        assert_same(session.run(None, feeds), wanted, rtol=case.tolerance, atol=case.tolerance / 10)
     last = session.stats()["last_run"]
     counters = last["counters"]
     assert counters["suspensions"] <= case.waits, counters
@@ -225,13 +223,10 @@ def test_as_native_and_without_waiting(case: Case, new_session) -> None:
     assert (counters["walks"] == 0) == case.replayed, counters
 
 
-def test_a_loop_is_captured(new_session) -> None:
+def test_a_loop_is_captured(new_session):
     """enableGraphCapture accepts a model whose loops read nothing of the feeds."""
     case = next(case for case in CASES if case.name == "loop_counted")
-    model = parse("g " + case.graph, case.constants).SerializeToString()
+    model = parse("g " + case.graph, case.constants)
     session = new_session(model, providers=[("webgpu", {"enableGraphCapture": "1"})])
-    wanted = native_session(model).run(None, case.feeds)
-    for _ in range(2):
-        for got, expected in zip(session.run(None, case.feeds), wanted, strict=True):
-            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+    assert_as_native(session, model, case.feeds, case.feeds, atol=1e-6)
     assert session.stats()["last_run"]["counters"]["walks"] == 0

@@ -1,32 +1,23 @@
 """Runs of several threads overlap on one device: the next one's feeds are uploaded while the GPU runs this one."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
+from session_settings import settings
 
-from py_ort import InferenceSession, SessionOptions
 from py_ort.profiling import Trace
 
-pytestmark = pytest.mark.browser
 RUNS = 5
 
 
 @pytest.mark.parametrize("size", [800, 1100], ids=["by the websocket", "fetched"])
-def test_uploads_go_on_while_the_gpu_works(
-    size: int, tmp_path: Path, new_session: Callable[..., InferenceSession]
-) -> None:
+def test_uploads_go_on_while_the_gpu_works(size, tmp_path, new_session):
     # A product of hundreds of milliseconds in software: preparing the next feeds is faster, on a busy machine, too.
     text = f"""<ir_version: 8, opset_import: ["": 17]> g (float[{size}, {size}] x) => (float[{size}, 1] y)
         {{ a = Sin(x) b = MatMul(a, a) c = Tanh(b) d = Softmax(c) y = ReduceMax<axes = [1]>(d) }}"""
-    options = SessionOptions()
-    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "profile")
-    session = new_session(onnx.parser.parse_model(text).SerializeToString(), options, providers=["webgpu"])
+    session = new_session(onnx.parser.parse_model(text), settings(tmp_path), providers=["webgpu"])
     x = np.random.default_rng(0).standard_normal((size, size), np.float32)
     session.run(None, {"x": x})
     with ThreadPoolExecutor(3) as pool:

@@ -1,7 +1,5 @@
 """Profiles of real runs: their contents, and plausible times."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -12,14 +10,11 @@ from statistics import median
 import numpy as np
 import onnx
 import pytest
-from click.testing import CliRunner
-from onnx import TensorProto, helper
+from session_settings import settings
+from text_form import parse
 
-from py_ort import InferenceSession, RunOptions, SessionOptions
-from py_ort.cli import cli
+from py_ort import InferenceSession, RunOptions
 from py_ort.profiling import Trace
-
-pytestmark = pytest.mark.browser
 
 X = np.random.default_rng(3).normal(size=(3, 8, 16)).astype(np.float32)
 
@@ -30,23 +25,21 @@ DET_ON_CPU = {"providers": [("webgpu", {"forceCpuNodeNames": "det"}), "wasm"]}
 
 def model() -> bytes:
     """MatMul, Softmax and Mul for the GPU; Det between them, for the CPU if `DET_ON_CPU`."""
-    nodes = [
-        helper.make_node("MatMul", ["x", "w"], ["a"], name="product"),
-        helper.make_node("Softmax", ["a"], ["b"], name="softmax"),
-        helper.make_node("Det", ["b"], ["d"], name="det"),
-        helper.make_node("Mul", ["d", "d"], ["y"], name="square"),
-    ]
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 8, 16])
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])
+    text = """mixed (float[3,8,16] x) => (float[3] y) {
+        a = MatMul(x, w)  b = Softmax(a)  d = Det(b)  y = Mul(d, d) }"""
     weights = np.random.default_rng(1).normal(size=(16, 8)).astype(np.float32)
-    graph = helper.make_graph(nodes, "mixed", [x], [y], [onnx.numpy_helper.from_array(weights, "w")])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    return named(parse(text, {"w": weights}, 17), "product", "softmax", "det", "square")
+
+
+def named(made: onnx.ModelProto, *names: str) -> bytes:
+    """Return the model with names of its nodes."""
+    for node, name in zip(made.graph.node, names, strict=True):
+        node.name = name
+    return made.SerializeToString()
 
 
 def profiled(new_session: Callable[..., InferenceSession], folder: Path, runs: int, **more: object) -> Trace:
-    options = SessionOptions()
-    options.enable_profiling, options.profile_file_prefix = True, str(folder / "p")
-    session = new_session(model(), options, **more)
+    session = new_session(model(), settings(folder), **more)
     assert session.get_profiling_start_time_ns() > 0
     for _ in range(runs):
         session.run(None, {"x": X})
@@ -57,7 +50,7 @@ def profiled(new_session: Callable[..., InferenceSession], folder: Path, runs: i
     return Trace.load(name)
 
 
-def test_mixed_model(new_session: Callable[..., InferenceSession], tmp_path: Path) -> None:
+def test_mixed_model(new_session, tmp_path):
     trace = profiled(new_session, tmp_path, 3, **DET_ON_CPU)
     events = list(trace.spans())
     nodes = Counter((e["name"], e["args"]["provider"]) for e in events if e["cat"] == "Node")
@@ -82,7 +75,7 @@ def test_mixed_model(new_session: Callable[..., InferenceSession], tmp_path: Pat
     assert Counter(e["name"] for e in events)["feeds to the page"] == 3
 
 
-def test_one_clock(new_session: Callable[..., InferenceSession], tmp_path: Path) -> None:
+def test_one_clock(new_session, tmp_path):
     trace = profiled(new_session, tmp_path, 4, providers=["webgpu", "wasm"])
     runs = {e["args"]["run"]: e for e in trace.spans() if e["name"] == "model_run"}
     assert sorted(runs) == [0, 1, 2, 3]
@@ -100,14 +93,9 @@ def test_one_clock(new_session: Callable[..., InferenceSession], tmp_path: Path)
         assert starts == sorted(starts)
 
 
-def test_replayed_runs_have_kernels(new_session: Callable[..., InferenceSession], tmp_path: Path) -> None:
-    options = SessionOptions()
-    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "p")
-    node = helper.make_node("Relu", ["x"], ["y"], name="relu")
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [3, 8, 16]) for name in "xy")
-    graph = helper.make_graph([node], "g", [x], [y])
-    only = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
-    session = new_session(only, options, providers=["webgpu"])
+def test_replayed_runs_have_kernels(new_session, tmp_path):
+    only = named(parse("g (float[3,8,16] x) => (float[3,8,16] y) { y = Relu(x) }"), "relu")
+    session = new_session(only, settings(tmp_path), providers=["webgpu"])
     for _ in range(3):
         session.run(None, {"x": X})
     assert session.stats()["last_run"]["replayed"]
@@ -118,21 +106,14 @@ def test_replayed_runs_have_kernels(new_session: Callable[..., InferenceSession]
     assert not list(last.spans("Resolve"))
 
 
-def test_wasm_alone(new_session: Callable[..., InferenceSession], tmp_path: Path) -> None:
+def test_wasm_alone(new_session, tmp_path):
     trace = profiled(new_session, tmp_path, 2, providers=["wasm"])
-    assert {(row.op_type, row.calls) for row in trace.kernels()} == {
-        ("MatMul", 2),
-        ("Softmax", 2),
-        ("Det", 2),
-        ("Mul", 2),
-    }
+    assert {(row.op_type, row.calls) for row in trace.kernels()} == {(operator, 2) for operator in OPERATORS}
     assert trace.notes() == []
 
 
-def test_runs_timed_as_a_whole(new_session: Callable[..., InferenceSession], tmp_path: Path) -> None:
-    options = SessionOptions()
-    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "p")
-    session = new_session(model(), options, **DET_ON_CPU)
+def test_runs_timed_as_a_whole(new_session, tmp_path):
+    session = new_session(model(), settings(tmp_path), **DET_ON_CPU)
     whole = RunOptions()
     whole._profile = "passes"
     expected = session.run(None, {"x": X})[0]
@@ -150,19 +131,15 @@ def test_runs_timed_as_a_whole(new_session: Callable[..., InferenceSession], tmp
     assert times is not None and times.apart_ms > 0 and 0 < times.together_ms < times.span_ms
 
 
-def test_control_flow_is_not_counted_twice(new_session: Callable[..., InferenceSession], tmp_path: Path) -> None:
-    def branch(op: str) -> onnx.GraphProto:
-        out = helper.make_tensor_value_info("z", TensorProto.FLOAT, [2, 2])
-        return helper.make_graph([helper.make_node(op, ["x"], ["z"], name=f"the {op}")], op, [], [out])
-
-    node = helper.make_node("If", ["c"], ["y"], name="choice", then_branch=branch("Exp"), else_branch=branch("Neg"))
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 2]) for name in "xy")
-    c = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
-    graph = helper.make_graph([node], "g", [x, c], [y])
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    options = SessionOptions()
-    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "p")
-    session = new_session(made.SerializeToString(), options, providers=["wasm"])
+def test_control_flow_is_not_counted_twice(new_session, tmp_path):
+    made = parse(
+        """g (float[2,2] x, bool c) => (float[2,2] y) {
+        y = If(c) <then_branch = yes () => (float[2,2] z) { z = Exp(x) },
+                   else_branch = no () => (float[2,2] z) { z = Neg(x) }> }"""
+    )
+    for branch in made.graph.node[0].attribute:
+        branch.g.node[0].name = f"the {branch.g.node[0].op_type}"
+    session = new_session(named(made, "choice"), settings(tmp_path), providers=["wasm"])
     for chosen in (True, False, True):
         session.run(None, {"x": X[0, :2, :2], "c": np.array(chosen)})
     trace = Trace.load(session.end_profiling())
@@ -173,14 +150,14 @@ def test_control_flow_is_not_counted_twice(new_session: Callable[..., InferenceS
     assert [e["name"] for e in trace.spans("Control")] == ["choice"] * 3
 
 
-def test_command(tmp_path: Path) -> None:
+def test_command(tmp_path, py_ort_command):
     file = tmp_path / "mixed.onnx"
     file.write_bytes(model())
     files = {name: tmp_path / f"out.{name}" for name in ("html", "json", "trace")}
-    args = [arg for name, path in files.items() for arg in (f"--{name}", str(path))]
-    done = CliRunner().invoke(cli, ["profile", str(file), "--runs", "2", "--webgpu", "software", *args])
-    assert done.exit_code == 0, done.output
-    assert "mul__elementwise" in done.output
+    args = [arg for name, path in files.items() for arg in (f"--{name}", path)]
+    status, out, err = py_ort_command("profile", file, "--runs", 2, "--webgpu", "software", *args)
+    assert status == 0, err
+    assert "mul__elementwise" in out
     result = json.loads(files["json"].read_text())
     assert {(row["op_type"], row["calls"]) for row in result["kernels"]} >= {("Det", 2), ("Mul", 2)}
     assert sum(row["share"] for row in result["kernels"]) == pytest.approx(1)
@@ -200,10 +177,10 @@ def test_command(tmp_path: Path) -> None:
     assert gpu == asdict(trace.since(2).gpu_times())
     assert gpu["together_ms"] == median(e["args"]["gpu_ms"] for e in whole) and gpu["apart_ms"] > 0
     words = f"kernels {gpu['apart_ms']:.2f} ms one by one, {gpu['together_ms']:.2f} ms as they run together"
-    assert f"gpu: {words}" in done.output and words in html
+    assert f"gpu: {words}" in out and words in html
 
 
-def test_command_without_a_gpu(tmp_path: Path, py_ort_command: Callable[..., tuple[int, str, str]]) -> None:
+def test_command_without_a_gpu(tmp_path, py_ort_command):
     file, trace = tmp_path / "mixed.onnx", tmp_path / "trace"
     file.write_bytes(model())
     command = ("profile", file, "--provider", "wasm", "--runs", 2, "--trace", trace)

@@ -1,24 +1,20 @@
 """GreedySearch and BeamSearch with their decoder inside, compared with onnxruntime, on both providers."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from array_models import any_size, model_of
 from native import native_session
-from onnx import TensorProto, helper
+from onnx import helper
 from small_decoder import VOCABULARY, small_decoder
 from small_t5 import WIDTH, small_t5, small_whisper
 
-from py_ort import InferenceSession
 from py_ort.exceptions import NotImplemented
 
-pytestmark = pytest.mark.browser
-NewSession = Callable[..., InferenceSession]
 PROVIDERS = {"webgpu": ["webgpu", "wasm"], "wasm": ["wasm"]}
 PAD, EOS, LENGTH = 1, 3, 12
 RNG = np.random.default_rng(7)
@@ -68,7 +64,7 @@ BEAM_VARIANTS = {
 
 
 def search(
-    op: str, feeds: dict[str, np.ndarray], attributes: dict[str, Any], seed: int, count: int | None = None
+    op: str, feeds: dict[str, np.ndarray], attributes: dict[str, Any], count: int | None = None
 ) -> onnx.ModelProto:
     """A search with `count` outputs, by default all that tests compare."""
     outputs = ["sequences", "sequences_scores", "scores"]
@@ -76,58 +72,64 @@ def search(
     names = [name if name in feeds else "" for name in ORDER[op]]
     while not names[-1]:
         names.pop()
-    given = {"decoder": small_decoder(seed), "eos_token_id": EOS, "pad_token_id": PAD, "model_type": 0, **attributes}
+    given = {"decoder": small_decoder(0), "eos_token_id": EOS, "pad_token_id": PAD, "model_type": 0, **attributes}
     node = helper.make_node(op, names, outputs, name="search", domain="com.microsoft", **given)
-    infos = [
-        helper.make_tensor_value_info(
-            name, helper.np_dtype_to_tensor_dtype(x.dtype), [f"{name}_{i}" for i in range(x.ndim)]
-        )
-        for name, x in feeds.items()
-    ]
-    results = [
-        helper.make_tensor_value_info(name, TensorProto.INT32 if name == "sequences" else TensorProto.FLOAT, None)
-        for name in outputs
-    ]
-    graph = helper.make_graph([node], "model", infos, results)
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    return model_of([node], feeds, outputs, opset=17, sizes=any_size(feeds))
 
 
 def native(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    session = native_session(model, options)
-    found: list[np.ndarray] = session.run(None, feeds)
-    return found
+    return native_session(model, options).run(None, feeds)
 
 
-def feeds_of(op: str, variant: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def feeds_of(op: str, variant: str, **more: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     inputs, attributes = (VARIANTS | BEAM_VARIANTS)[variant]
-    beams = BEAMS if op == "BeamSearch" else {}
-    return {"input_ids": PROMPTS, "max_length": np.array([LENGTH], np.int32), **beams, **inputs}, attributes
+    beams = {} if op in ("GreedySearch", "Sampling") else BEAMS
+    return {"input_ids": PROMPTS, "max_length": np.array([LENGTH], np.int32), **beams, **inputs, **more}, attributes
 
 
 def _on(provider: str, variants: Iterable[str]) -> list[tuple[str, str]]:
     return [(variant, provider) for variant in variants]
 
 
-@pytest.mark.parametrize(("variant", "provider"), [*_on("wasm", VARIANTS), *_on("webgpu", ("pairs", "first word"))])
-def test_greedy(variant: str, provider: str, new_session: NewSession) -> None:
+@pytest.fixture
+def searched(new_session):
+    """Run a search; return its model and its outputs."""
+
+    def run(op, feeds, attributes, provider="wasm", count=None):
+        model = search(op, feeds, attributes, count)
+        with new_session(model, providers=PROVIDERS[provider]) as session:
+            return model, session.run(None, feeds)
+
+    return run
+
+
+def _same_tokens(model: onnx.ModelProto, feeds: dict[str, np.ndarray], found: list[np.ndarray], least: int = 0) -> None:
     """The same tokens; onnxruntime leaves those after the last one of all rows undefined."""
-    feeds, attributes = feeds_of("GreedySearch", variant)
-    model = search("GreedySearch", feeds, attributes, 0)
-    with new_session(model.SerializeToString(), providers=PROVIDERS[provider]) as session:
-        (found,) = session.run(None, feeds)
-    (wanted,) = native(model, feeds)
+    (found,), (wanted,) = found, native(model, feeds)
     assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
-    last = _length(found)
+    last = int(np.flatnonzero((found != PAD).any(0))[-1]) + 1  # later columns are padding in all rows
+    assert last > least
     np.testing.assert_array_equal(found[:, :last], wanted[:, :last])
 
 
-def _length(sequences: np.ndarray) -> int:
-    """The number of columns before those that are padding in all rows."""
-    written = np.flatnonzero((sequences != PAD).any(0))
-    return int(written[-1]) + 1
+def _as_alone(model: onnx.ModelProto, feeds: dict[str, np.ndarray], found: list[np.ndarray]) -> None:
+    """Each text of the batch has onnxruntime's result for it alone."""
+    texts, scores = found
+    for i in range(len(PROMPTS)):
+        alone = {name: x[i : i + 1] if x.ndim > 1 and len(x) == len(PROMPTS) else x for name, x in feeds.items()}
+        (wanted,), (wanted_scores,) = native(model, alone)
+        np.testing.assert_array_equal(texts[i], wanted)
+        np.testing.assert_allclose(scores[i], wanted_scores, rtol=2e-5, atol=2e-5)
+    assert (texts.dtype, scores.dtype) == (np.int32, np.float32)
+
+
+@pytest.mark.parametrize(("variant", "provider"), [*_on("wasm", VARIANTS), *_on("webgpu", ("pairs", "first word"))])
+def test_greedy(variant, provider, searched):
+    feeds, attributes = feeds_of("GreedySearch", variant)
+    model, found = searched("GreedySearch", feeds, attributes, provider)
+    _same_tokens(model, feeds, found)
 
 
 #: Additions of each to the inputs, and to the attributes.
@@ -151,53 +153,37 @@ SAMPLING: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("variant", "provider"), [*_on("wasm", SAMPLING), *_on("webgpu", ("likely",))])
-def test_sampling(variant: str, provider: str, new_session: NewSession) -> None:
+def test_sampling(variant, provider, searched):
     """Exactly the tokens that onnxruntime draws."""
     inputs, attributes = SAMPLING[variant]
-    feeds = {"input_ids": PROMPTS, "max_length": np.array([LENGTH], np.int32), "seed": np.array([5], np.int32)}
-    feeds = {name: x for name, x in {**feeds, **inputs}.items() if x is not None}
-    model = search("Sampling", feeds, attributes, 0)
-    with new_session(model.SerializeToString(), providers=PROVIDERS[provider]) as session:
-        (found,) = session.run(None, feeds)
-    (wanted,) = native(model, feeds)
-    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
-    last = _length(found)
-    assert last > PROMPTS.shape[1] + 2
-    np.testing.assert_array_equal(found[:, :last], wanted[:, :last])
+    feeds, _ = feeds_of("Sampling", "plain", **{"seed": np.array([5], np.int32), **inputs})
+    feeds = {name: x for name, x in feeds.items() if x is not None}
+    model, found = searched("Sampling", feeds, attributes, provider)
+    _same_tokens(model, feeds, found, least=PROMPTS.shape[1] + 2)
 
 
-def test_presence(new_session: NewSession) -> None:
+def test_presence(searched):
     """The penalty is that of the mask's tokens (onnxruntime's CPU uses the first token's for all)."""
-    feeds = {"input_ids": PROMPTS, "max_length": np.array([LENGTH], np.int32)}
-    feeds["presence_mask"] = np.tile((np.arange(VOCABULARY) >= 5).astype(np.int32), (3, 1))
-    model = search("Sampling", feeds, {"top_p": 1.0, "presence_penalty": 100.0}, 0)
-    with new_session(model.SerializeToString(), providers=["wasm"]) as session:
-        (found,) = session.run(None, feeds)
+    mask = np.tile((np.arange(VOCABULARY) >= 5).astype(np.int32), (3, 1))
+    feeds, _ = feeds_of("Sampling", "plain", presence_mask=mask)
+    _, (found,) = searched("Sampling", feeds, {"top_p": 1.0, "presence_penalty": 100.0})
     assert found[:, PROMPTS.shape[1] :].max() < 5
 
 
 @pytest.mark.parametrize("op", ["GreedySearch", "Sampling", "BeamSearch"])
-def test_another_decoder_first(op: str, new_session: NewSession) -> None:
+def test_another_decoder_first(op, searched):
     """The prompt is read by init_decoder."""
     feeds, _ = feeds_of(op, "first word")
-    model = search(op, feeds, {"init_decoder": small_decoder(1)} | ({"top_p": 0.9} if op == "Sampling" else {}), 0)
-    with new_session(model.SerializeToString(), providers=["wasm"]) as session:
-        found = session.run(None, feeds)
-    if op == "BeamSearch":
-        _as_alone(model, feeds, found)
-        return
-    last = _length(found[0])
-    np.testing.assert_array_equal(found[0][:, :last], native(model, feeds)[0][:, :last])
+    attributes = {"init_decoder": small_decoder(1)} | ({"top_p": 0.9} if op == "Sampling" else {})
+    model, found = searched(op, feeds, attributes)
+    (_as_alone if op == "BeamSearch" else _same_tokens)(model, feeds, found)
 
 
 @pytest.mark.parametrize("attributes", [{}, {"init_decoder": small_decoder(1)}], ids=["", "another decoder first"])
-def test_scores_of_each_turn(attributes: dict[str, Any], new_session: NewSession) -> None:
+def test_scores_of_each_turn(attributes, searched):
     """Scores of each token after each beam, for the steps that ran; then zeros."""
-    feeds, _ = feeds_of("BeamSearch", "plain")
-    feeds["input_ids"] = PROMPTS[1:2]
-    model = search("BeamSearch", feeds, {**attributes, "early_stopping": 1}, 0, 3)
-    with new_session(model.SerializeToString(), providers=["wasm"]) as session:
-        *_, found = session.run(None, feeds)
+    feeds, _ = feeds_of("BeamSearch", "plain", input_ids=PROMPTS[1:2])
+    model, (*_, found) = searched("BeamSearch", feeds, {**attributes, "early_stopping": 1}, count=3)
     *_, wanted = native(model, feeds)
     assert found.shape == wanted.shape
     turns = int(np.flatnonzero(found.any(axis=(1, 2, 3)))[-1]) + 1
@@ -209,26 +195,13 @@ def test_scores_of_each_turn(attributes: dict[str, Any], new_session: NewSession
 @pytest.mark.parametrize(
     ("variant", "provider"), [*_on("wasm", (*VARIANTS, *BEAM_VARIANTS)), *_on("webgpu", ("pairs", "long"))]
 )
-def test_beams(variant: str, provider: str, early: int, new_session: NewSession) -> None:
+def test_beams(variant, provider, early, searched):
     """onnxruntime judges by the scores of another text of the batch if a text can still improve, unless it stops
     early: so texts of a batch are compared with each of them alone.
     """
     feeds, attributes = feeds_of("BeamSearch", variant)
-    model = search("BeamSearch", feeds, {**attributes, "early_stopping": early}, 0)
-    with new_session(model.SerializeToString(), providers=PROVIDERS[provider]) as session:
-        found = session.run(None, feeds)
+    model, found = searched("BeamSearch", feeds, {**attributes, "early_stopping": early}, provider)
     _as_alone(model, feeds, found)
-
-
-def _as_alone(model: onnx.ModelProto, feeds: dict[str, np.ndarray], found: list[np.ndarray]) -> None:
-    """Each text of the batch has onnxruntime's result for it alone."""
-    texts, scores = found
-    for i in range(len(PROMPTS)):
-        alone = {name: x[i : i + 1] if x.ndim > 1 and len(x) == len(PROMPTS) else x for name, x in feeds.items()}
-        (wanted,), (wanted_scores,) = native(model, alone)
-        np.testing.assert_array_equal(texts[i], wanted)
-        np.testing.assert_allclose(scores[i], wanted_scores, rtol=2e-5, atol=2e-5)
-    assert (texts.dtype, scores.dtype) == (np.int32, np.float32)
 
 
 T5 = {
@@ -250,17 +223,15 @@ T5_CASES = [
 
 @pytest.mark.parametrize("early", [0, 1])
 @pytest.mark.parametrize(("provider", "form", "variant"), T5_CASES)
-def test_t5(provider: str, form: str, variant: str, early: int, new_session: NewSession) -> None:
+def test_t5(provider, form, variant, early, searched):
     """With an encoder, whichever graph runs the decoder's first step; each text as it is alone."""
     feeds, attributes = feeds_of("BeamSearch", variant)
     given = {**attributes, **T5[form], **T5_ATTRIBUTES, "early_stopping": early}
-    model = search("BeamSearch", feeds, given, 0)
-    with new_session(model.SerializeToString(), providers=PROVIDERS[provider]) as session:
-        found = session.run(None, feeds)
+    model, found = searched("BeamSearch", feeds, given, provider)
     _as_alone(model, feeds, found)
 
 
-def test_whole_texts(new_session: NewSession) -> None:
+def test_whole_texts(searched):
     """A decoder whose input_ids may be of any length receives all tokens of the text; here it reads the last one."""
     feeds, _ = feeds_of("BeamSearch", "plain")
     graphs = {name: onnx.GraphProto.FromString(graph.SerializeToString()) for name, graph in small_t5().items()}
@@ -270,14 +241,13 @@ def test_whole_texts(new_session: NewSession) -> None:
         node.input[:] = ["last" if name == "input_ids" else name for name in node.input]
     decoder.node.insert(0, helper.make_node("Gather", ["input_ids", "end"], ["last"], axis=1))
     decoder.initializer.append(onnx.numpy_helper.from_array(np.array([-1]), "end"))
-    model = search("BeamSearch", feeds, {**graphs, **T5_ATTRIBUTES, "early_stopping": 1}, 0)
-    with new_session(model.SerializeToString(), providers=["wasm"]) as session:
-        found = session.run(None, feeds)
+    model, found = searched("BeamSearch", feeds, {**graphs, **T5_ATTRIBUTES, "early_stopping": 1})
     _as_alone(model, feeds, found)
 
 
 SOUND = np.random.default_rng(3).standard_normal((3, WIDTH, 5)).astype(np.float32)
 BEGUN = np.array([[2, 5, 6], [2, 9, 6], [2, 5, 4]], np.int32)
+WHISPER = {"model_type": 2, "decoder_start_token_id": 2}
 WHISPER_CASES = [
     *(("wasm", "WhisperBeamSearch", True, variant) for variant in ("plain", "pairs", "repetitions", "first word")),
     ("wasm", "BeamSearch", False, "plain"),
@@ -287,47 +257,36 @@ WHISPER_CASES = [
 
 
 @pytest.mark.parametrize(("provider", "op", "states", "variant"), WHISPER_CASES)
-def test_whisper(provider: str, op: str, states: bool, variant: str, new_session: NewSession) -> None:
+def test_whisper(provider, op, states, variant, searched):
     """For sound, with the initial tokens of a text; each text as it is alone."""
-    feeds, attributes = feeds_of("BeamSearch", "plain" if variant == "cooler" else variant)
-    feeds |= {"input_ids": SOUND, "decoder_input_ids": BEGUN}
-    feeds |= {"temperature": np.array([0.4], np.float32)} if variant == "cooler" else {}
-    given = {"model_type": 2, "decoder_start_token_id": 2, "early_stopping": 1, **small_whisper(states=states)}
-    model = search(op, feeds, {**attributes, **given}, 0)
-    with new_session(model.SerializeToString(), providers=PROVIDERS[provider]) as session:
-        found = session.run(None, feeds)
+    cooler = {"temperature": np.array([0.4], np.float32)} if variant == "cooler" else {}
+    feeds, attributes = feeds_of(op, "plain" if cooler else variant, input_ids=SOUND, decoder_input_ids=BEGUN, **cooler)
+    given = {**attributes, **WHISPER, "early_stopping": 1, **small_whisper(states=states)}
+    model, found = searched(op, feeds, given, provider)
     _as_alone(model, feeds, found)
 
 
-def test_processors_of_scores(new_session: NewSession) -> None:
+def test_processors_of_scores(new_session):
     """Whisper's rules for times are not supported."""
-    feeds, _ = feeds_of("BeamSearch", "plain")
-    feeds |= {"input_ids": SOUND, "decoder_input_ids": BEGUN, "logits_processor": np.array([1], np.int32)}
-    given = {"model_type": 2, "decoder_start_token_id": 2, **small_whisper()}
+    more = {"input_ids": SOUND, "decoder_input_ids": BEGUN, "logits_processor": np.array([1], np.int32)}
+    feeds, _ = feeds_of("WhisperBeamSearch", "plain", **more)
     with pytest.raises(NotImplemented, match="WhisperBeamSearch"):
-        new_session(search("WhisperBeamSearch", feeds, given, 0).SerializeToString(), providers=["wasm"])
+        new_session(search("WhisperBeamSearch", feeds, {**WHISPER, **small_whisper()}), providers=["wasm"])
 
 
-def test_on_the_gpu(new_session: NewSession) -> None:
+def test_on_the_gpu(new_session):
     """The decoder runs there, except shapes and the loop."""
-    feeds, attributes = feeds_of("BeamSearch", "pairs")
-    model = search("BeamSearch", feeds, attributes, 0)
-    session = new_session(model.SerializeToString(), providers=["webgpu", "wasm"])
+    session = new_session(search("BeamSearch", *feeds_of("BeamSearch", "pairs")), providers=["webgpu", "wasm"])
     off = {node.reason for node in session.placement().nodes if node.provider == "wasm"}
     assert off <= {"shape arithmetic", "control flow", "between nodes on the CPU", "webgpu: no kernel"}, off
 
 
 @pytest.mark.parametrize(
     "attributes",
-    [
-        {"model_type": 1},
-        {**small_t5(), "model_type": 2, "decoder_start_token_id": 2},
-        {**T5_ATTRIBUTES, "encoder": small_t5()["encoder"]},
-    ],
+    [{"model_type": 1}, {**small_t5(), **WHISPER}, {**T5_ATTRIBUTES, "encoder": small_t5()["encoder"]}],
     ids=["no encoder", "Whisper", "another decoder"],
 )
-def test_other_decoders(attributes: dict[str, Any], new_session: NewSession) -> None:
+def test_other_decoders(attributes, new_session):
     """Decoders that we do not know are refused when the session is made."""
-    feeds, _ = feeds_of("BeamSearch", "plain")
     with pytest.raises(NotImplemented, match="BeamSearch"):
-        new_session(search("BeamSearch", feeds, attributes, 0).SerializeToString(), providers=["wasm"])
+        new_session(search("BeamSearch", feeds_of("BeamSearch", "plain")[0], attributes), providers=["wasm"])

@@ -1,8 +1,5 @@
 """SparseAttention compared with onnxruntime, whose caches must be one buffer each, on both providers."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +7,11 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from array_models import any_size, model_of
+from contributed_cases import PROVIDERS
 from native import native_session
 from onnx import helper
 
-from py_ort import InferenceSession
-
-pytestmark = pytest.mark.browser
-NewSession = Callable[..., InferenceSession]
-PROVIDERS = {"webgpu": ["webgpu", "wasm"], "wasm": ["wasm"]}
 HEADS, KV_HEADS, SIZE, BLOCK, BLOCKS = 4, 2, 16, 16, 4
 CAPACITY = BLOCK * BLOCKS
 ANGLES = np.arange(CAPACITY, dtype=np.float32)[:, None] / np.array([1, 3, 10, 30, 100, 300, 1000, 3000], np.float32)
@@ -77,25 +71,16 @@ class Step:
         found = {name: x[b : b + 1] if name in texts else x for name, x in feeds.items()}
         return found | {"total": found["lengths"]}
 
-    def model(self, feeds: dict[str, np.ndarray]) -> bytes:
+    def model(self, feeds: dict[str, np.ndarray]) -> onnx.ModelProto:
         attributes: dict[str, Any] = {"num_heads": HEADS, "kv_num_heads": KV_HEADS, "sparse_block_size": BLOCK}
         attributes |= {"do_rotary": int(self.rotates)} | ({} if self.scale is None else {"scale": self.scale})
         names = [name if name in feeds else "" for name in INPUTS]
         outputs = ["y", "present_key", "present_value"]
         node = helper.make_node("SparseAttention", names, outputs, domain="com.microsoft", **attributes)
-        infos = [
-            helper.make_tensor_value_info(
-                name, helper.np_dtype_to_tensor_dtype(x.dtype), [f"{name}_{i}" for i in range(x.ndim)]
-            )
-            for name, x in feeds.items()
-        ]
-        results = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in outputs]
-        graph = helper.make_graph([node], "g", infos, results)
-        opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
+        return model_of([node], feeds, outputs, sizes=any_size(feeds))
 
 
-def native(model: bytes, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+def native(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
     """With present caches in the memory of the past ones."""
     session = native_session(model)
     binding = session.io_binding()
@@ -124,7 +109,7 @@ STEPS = [
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("step", STEPS, ids=str)
-def test_equals_native(step: Step, provider: str, new_session: NewSession) -> None:
+def test_equals_native(step, provider, new_session):
     """Each text as it is alone: onnxruntime's sums are wrong for texts that are shorter than others of the batch.
 
     Rows of caches after a text are undefined: native leaves the old ones.

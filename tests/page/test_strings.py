@@ -1,13 +1,11 @@
 """Strings: as feeds, as constants, and invalid text."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from graphs import parse
+from session_settings import settings
+from text_form import parse
 
 import py_ort
-from py_ort import SessionOptions
 from py_ort.exceptions import InvalidArgument
 
 
@@ -34,9 +32,7 @@ def test_strings_that_end_in_nul(new_session, level):
     made = parse(text, {"first": np.array([0])})
     made.graph.initializer.add(name="w", data_type=8, dims=[2], string_data=[b"a\0", b"b"])
     made.graph.node[0].attribute[0].t.string_data[:] = [b"c\0", b"d"]
-    options = SessionOptions()
-    options.graph_optimization_level = py_ort.GraphOptimizationLevel(level)
-    y, z = new_session(made.SerializeToString(), options, providers=["wasm"]).run(
-        None, {"x": np.array(["a\0", "b"], object)}
-    )
+    options = settings(graph_optimization_level=py_ort.GraphOptimizationLevel(level))
+    session = new_session(made, options, providers=["wasm"])
+    y, z = session.run(None, {"x": np.array(["a\0", "b"], object)})
     assert y.tolist() == [True, True] and z.tolist() == ["a\0", "b", "c\0"]

@@ -1,25 +1,18 @@
 """GatherBlockQuantized with tables of int4 and uint4, the form of embeddings by onnxruntime's MatMulNBitsQuantizer."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import ml_dtypes
 import numpy as np
 import pytest
+from array_models import assert_as_native, model_of
 from contributed_cases import PROVIDERS
-from native import native_session
-from onnx import helper, numpy_helper
-
-from py_ort import SessionOptions
-
-pytestmark = pytest.mark.browser
+from onnx import helper
+from session_settings import settings
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("with_zeros", [False, True], ids=["", "zeros"])
 @pytest.mark.parametrize("kind", [ml_dtypes.int4, ml_dtypes.uint4], ids=["int4", "uint4"])
-def test_equals_native(new_session: Any, kind: Any, with_zeros: bool, provider: str) -> None:
+def test_equals_native(new_session, kind, with_zeros, provider):
     rng = np.random.default_rng(5)
     least = -8 if kind == ml_dtypes.int4 else 0
     # Rows of zero points that are not whole bytes.
@@ -30,14 +23,7 @@ def test_equals_native(new_session: Any, kind: Any, with_zeros: bool, provider: 
     names = ["table", "x", *list(weights)[1:]]
     axes = {"gather_axis": 0, "quantize_axis": 1, "block_size": 16}
     node = helper.make_node("GatherBlockQuantized", names, ["y"], domain="com.microsoft", **axes)
-    x, y = helper.make_tensor_value_info("x", 7, [2, 3]), helper.make_tensor_value_info("y", 1, [2, 3, 80])
-    held = [numpy_helper.from_array(value, name) for name, value in weights.items()]
-    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
-    model = helper.make_model(helper.make_graph([node], "g", [x], [y], held), opset_imports=opsets, ir_version=10)
-    options = SessionOptions()
-    if provider == "webgpu":
-        options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-    source, feeds = model.SerializeToString(), {"x": rng.integers(0, 19, (2, 3))}
-    (wanted,) = native_session(source).run(None, feeds)
-    (found,) = new_session(source, options, providers=PROVIDERS[provider]).run(None, feeds)
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    feeds = {"x": rng.integers(0, 19, (2, 3))}
+    model = model_of([node], feeds, ["y"], weights)
+    options = settings(entries={"session.disable_cpu_ep_fallback": str(int(provider == "webgpu"))})
+    assert_as_native(new_session(model, options, providers=PROVIDERS[provider]), model, feeds, rtol=1e-6, atol=0)

@@ -1,29 +1,26 @@
 """Sessions' work is in the browser's own performance timeline, which DevTools and Perfetto show."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import websockets.sync.client
 from devtools import chromium_with_devtools
-from graphs import parse
+from session_settings import settings
+from text_form import parse
 
 from py_ort import InferenceSession, SessionOptions
 from py_ort.browser.browser_options import BrowserOptions
 
-pytestmark = pytest.mark.browser
 #: `det` on the CPU, between two nodes on the GPU.
 MODEL = "g (float[2, 2] x) => (float y) { a = Exp(x)  b = Det(a)  y = Neg(b) }"
 PROVIDERS = [("webgpu", {"forceCpuNodeNames": "det"}), "wasm"]
 
 
 @pytest.fixture(scope="module")
-def devtools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def devtools(tmp_path_factory):
     """The websocket of a browser's DevTools."""
     with chromium_with_devtools(tmp_path_factory.mktemp("profile")) as (websocket, _):
         yield websocket
@@ -82,7 +79,7 @@ TRACKS = {
 }
 
 
-def test_by_the_environment(devtools: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_by_the_environment(devtools, monkeypatch):
     monkeypatch.setenv("PY_ORT_TRACE", "1")
     found = measures(devtools, SessionOptions())
     assert {name: found[name]["track"] for name in TRACKS} == TRACKS
@@ -92,14 +89,12 @@ def test_by_the_environment(devtools: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert "kernels" not in {each["track"] for each in found.values()}, "dispatches are timed in profiles only"
 
 
-def test_by_a_profile(devtools: str, tmp_path: Path) -> None:
-    options = SessionOptions()
-    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "p")
-    found = measures(devtools, options)
+def test_by_a_profile(devtools, tmp_path):
+    found = measures(devtools, settings(tmp_path))
     assert {name: found[name]["track"] for name in TRACKS} == TRACKS
     kernels = {dict(each["properties"])["node"] for each in found.values() if each["track"] == "kernels"}
     assert kernels == {"exp", "neg"}
 
 
-def test_by_default_there_is_none(devtools: str) -> None:
+def test_by_default_there_is_none(devtools):
     assert measures(devtools, SessionOptions()) == {}

@@ -1,12 +1,9 @@
 """User kernels in the page: results, changing shapes, replay, errors, the loop for authors, the sample."""
 
-from __future__ import annotations
-
 import json
 import math
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +11,19 @@ import numpy as np
 import onnx
 import pytest
 import user_kernel as sample
-from click.testing import CliRunner
-from onnx import helper
 from shared_browser import BROWSER
+from text_form import parse
+from waiting import wait_until
 
-from py_ort import InferenceSession, UserKernel, register_kernel, unregister_kernel
-from py_ort.cli import cli
+from py_ort import UserKernel, register_kernel, unregister_kernel
 from py_ort.exceptions import RuntimeException, ShaderError
 from py_ort.runtime.jsep import JsepBackend
-from py_ort.user_kernels import registered_kernels
 from py_ort.user_kernels.watch import Report, watch_file
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.usefixtures("kernels_as_before")
 Function = Callable[[np.ndarray], np.ndarray]
 RNG = np.random.default_rng(5)
-
-
-@pytest.fixture(autouse=True)
-def _none_left() -> Iterator[None]:
-    before = set(registered_kernels())
-    yield
-    for name in set(registered_kernels()) - before:
-        unregister_kernel(name)
+IMPORTS = '<ir_version: 8, opset_import: ["" : 17, "t" : 1]> '
 
 
 def floats(*shape: int, dtype: Any = np.float32) -> np.ndarray:
@@ -73,105 +61,86 @@ let at = y_position(i);
 let shift = (at[0] + y_dim(0u) - u.by) % y_dim(0u);
 store_y(i, x_at(shift, at[1]));
 """
-KERNELS: dict[str, tuple[UserKernel, list[np.ndarray], dict[str, Any]]] = {
-    "formula": (
-        UserKernel(
-            name="t::Formula",
-            inputs=["x", "z"],
-            expression="tanh(x) ** 2 + gain * max(x, z) - (1 if x > z else 0)",
-            attributes={"gain": 0.5},
-            reference=lambda x, z, gain: np.tanh(x) ** 2 + gain * np.maximum(x, z) - (x > z),
-        ),
-        [floats(2, 3, 7), floats(3, 1)],
-        {"gain": 3.0},
+
+
+def _case(name: str, *arrays: np.ndarray, given: dict[str, Any] | None = None, **kernel: Any) -> tuple[Any, ...]:
+    """A kernel, its inputs, and attributes of the call."""
+    return UserKernel(name=f"t::{name}", **kernel), arrays, given or {}
+
+
+KERNELS = {
+    "formula": _case(
+        "Formula",
+        *(floats(2, 3, 7), floats(3, 1)),
+        given={"gain": 3.0},
+        inputs=["x", "z"],
+        expression="tanh(x) ** 2 + gain * max(x, z) - (1 if x > z else 0)",
+        attributes={"gain": 0.5},
+        reference=lambda x, z, gain: np.tanh(x) ** 2 + gain * np.maximum(x, z) - (x > z),
     ),
-    "formula of halves": (
-        UserKernel(name="t::Half", expression="x / (1 + abs(x))", reference=lambda x: x / (1 + np.abs(x))),
-        [floats(5, 8, dtype=np.float16)],
-        {},
+    "formula of halves": _case(
+        "Half",
+        floats(5, 8, dtype=np.float16),
+        expression="x / (1 + abs(x))",
+        reference=lambda x: x / (1 + np.abs(x)),
     ),
-    "formula of integers": (
-        UserKernel(
-            name="t::Whole",
-            inputs=["x", "z"],
-            types=["int32"],
-            expression="3 * x - z",
-            reference=lambda x, z: 3 * x - z,
-        ),
-        [np.arange(12, dtype=np.int32), np.full((3, 1), 2, np.int32)],
-        {},
+    "formula of integers": _case(
+        "Whole",
+        *(np.arange(12, dtype=np.int32), np.full((3, 1), 2, np.int32)),
+        inputs=["x", "z"],
+        types=["int32"],
+        expression="3 * x - z",
+        reference=lambda x, z: 3 * x - z,
     ),
-    "formula of narrow integers": (
-        UserKernel(name="t::Wrap", types=["uint8"], expression="x * 3", reference=lambda x: x * np.uint8(3)),
-        [np.arange(250, 256, dtype=np.uint8)],
-        {},
+    "formula of narrow integers": _case(
+        "Wrap",
+        np.arange(250, 256, dtype=np.uint8),
+        types=["uint8"],
+        expression="x * 3",
+        reference=lambda x: x * np.uint8(3),
     ),
-    "formula that asks": (
-        UserKernel(
-            name="t::Inside",
-            expression="low <= x < high",
-            attributes={"low": -1, "high": 1.0},
-            dtypes="bool",
-            reference=lambda x, low, high: (low <= x) & (x < high),
-        ),
-        [floats(9)],
-        {},
+    "formula that asks": _case(
+        "Inside",
+        floats(9),
+        expression="low <= x < high",
+        attributes={"low": -1, "high": 1.0},
+        dtypes="bool",
+        reference=lambda x, low, high: (low <= x) & (x < high),
     ),
-    "formula with a function": (
-        UserKernel(
-            name="t::Cubic",
-            expression="cubic(x) + cubic(1)",
-            functions="fn cubic(x: C) -> C { return x * x * x; }",
-            reference=lambda x: x**3 + 1,
-        ),
-        [floats(4, 4)],
-        {},
+    "formula with a function": _case(
+        "Cubic",
+        floats(4, 4),
+        expression="cubic(x) + cubic(1)",
+        functions="fn cubic(x: C) -> C { return x * x * x; }",
+        reference=lambda x: x**3 + 1,
     ),
-    "body with an optional input": (
-        GATHER_ADD,
-        [floats(5, 3), np.array([4, 0, 0, 2]), floats(3)],
-        {},
+    "body with an optional input": (GATHER_ADD, [floats(5, 3), np.array([4, 0, 0, 2]), floats(3)], {}),
+    "body without it": (GATHER_ADD, [floats(5, 3), np.array([4, 0, 0, 2])], {}),
+    "body with a host input": _case(
+        "Roll",
+        *(floats(5, 3), np.array([-2])),
+        inputs=["x", "shift"],
+        host=["shift"],
+        uniforms={"by": "shift.values[0] % x.shape[0]"},
+        body=ROLL,
+        reference=lambda x, shift: np.roll(x, shift[0], 0),
     ),
-    "body without it": (
-        GATHER_ADD,
-        [floats(5, 3), np.array([4, 0, 0, 2])],
-        {},
+    "module with two outputs": _case(
+        "Turn",
+        floats(9, 20),
+        outputs=["y", "positive"],
+        dtypes={"positive": "int32"},
+        shape={"y": "[x.shape[1], x.shape[0]]", "positive": "x.shape"},
+        wgsl=TRANSPOSE,
+        workgroups=["ceil_div(x.shape[0], 8)", "ceil_div(x.shape[1], 8)"],
+        reference=lambda x: (x.T, (x > 0).astype(np.int32)),
     ),
-    "body with a host input": (
-        UserKernel(
-            name="t::Roll",
-            inputs=["x", "shift"],
-            host=["shift"],
-            uniforms={"by": "shift.values[0] % x.shape[0]"},
-            body=ROLL,
-            reference=lambda x, shift: np.roll(x, shift[0], 0),
-        ),
-        [floats(5, 3), np.array([-2])],
-        {},
-    ),
-    "module with two outputs": (
-        UserKernel(
-            name="t::Turn",
-            outputs=["y", "positive"],
-            dtypes={"positive": "int32"},
-            shape={"y": "[x.shape[1], x.shape[0]]", "positive": "x.shape"},
-            wgsl=TRANSPOSE,
-            workgroups=["ceil_div(x.shape[0], 8)", "ceil_div(x.shape[1], 8)"],
-            reference=lambda x: (x.T, (x > 0).astype(np.int32)),
-        ),
-        [floats(9, 20)],
-        {},
-    ),
-    "empty": (
-        UserKernel(name="t::None", expression="x + 1", reference=lambda x: x + 1),
-        [floats(0, 3)],
-        {},
-    ),
+    "empty": _case("None", floats(0, 3), expression="x + 1", reference=lambda x: x + 1),
 }
 
 
 @pytest.mark.parametrize("case", KERNELS)
-def test_kernel(case: str) -> None:
+def test_kernel(case):
     kernel, arrays, attributes = KERNELS[case]
     limit = 2e-3 if arrays[0].dtype == np.float16 else 1e-5
     assert kernel.check(*arrays, browser=BROWSER, **attributes) <= limit
@@ -217,7 +186,7 @@ FUNCTIONS: dict[str, Function] = {
 }
 
 
-def test_every_function_of_formulas() -> None:
+def test_every_function_of_formulas():
     """In one shader: row i of the output is function i."""
     text = "0"
     for i, name in enumerate(FUNCTIONS):
@@ -229,7 +198,7 @@ def test_every_function_of_formulas() -> None:
         np.testing.assert_allclose(row, function(x.astype(np.float64)), rtol=2e-5, atol=2e-6, err_msg=name)
 
 
-def test_shapes_that_change_make_no_new_pipelines(new_session: Callable[..., InferenceSession]) -> None:
+def test_shapes_that_change_make_no_new_pipelines(new_session):
     for kernel in (sample.swoosh, sample.spread):
         register_kernel(kernel)
     session = new_session(sample.model(), providers=["webgpu"])
@@ -248,7 +217,7 @@ def test_shapes_that_change_make_no_new_pipelines(new_session: Callable[..., Inf
     assert second["session"]["recordings"] == 2
 
 
-def test_error_of_the_compiler(page_errors: list[str]) -> None:
+def test_error_of_the_compiler(page_errors):
     kernel = UserKernel(name="t::Broken", body="let a = load_x(i);\nstore_y(i, a + b);")
     with pytest.raises(ShaderError, match="broken_user__body") as caught:
         kernel(floats(4), browser=BROWSER)
@@ -257,21 +226,12 @@ def test_error_of_the_compiler(page_errors: list[str]) -> None:
     page_errors.clear()
 
 
-def test_error_of_a_size_at_run_time(new_session: Callable[..., InferenceSession]) -> None:
+def test_error_of_a_size_at_run_time(new_session):
     register_kernel("t::Third", body="y[i] = x[i];", shape="[x.shape[2]]")
-    tensor = onnx.TensorProto
     # Python does not know the rank; the page finds it.
-    nodes = [
-        helper.make_node("Reshape", ["x", "to"], ["a"]),
-        helper.make_node("Third", ["a"], ["y"], name="third", domain="t"),
-    ]
-    inputs = [
-        helper.make_tensor_value_info("x", tensor.FLOAT, ["n"]),
-        helper.make_tensor_value_info("to", tensor.INT64, ["rank"]),
-    ]
-    graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", tensor.FLOAT, ["k"])])
-    imports = [helper.make_opsetid("", 17), helper.make_opsetid("t", 1)]
-    model = helper.make_model(graph, opset_imports=imports, ir_version=8).SerializeToString()
+    text = "g (float[n] x, int64[rank] to) => (float[k] y) { a = Reshape(x, to)  y = t.Third(a) }"
+    model = parse(IMPORTS + text)
+    model.graph.node[1].name = "third"
     session = new_session(model, providers=["webgpu"])
     with pytest.raises(RuntimeException, match="index 2 is outside") as caught:
         session.run(None, {"x": floats(6), "to": np.array([2, 3])})
@@ -280,33 +240,23 @@ def test_error_of_a_size_at_run_time(new_session: Callable[..., InferenceSession
     assert y.shape == (3,)
 
 
-def test_a_formula_between_convolutions_stays_in_their_layout(new_session: Callable[..., InferenceSession]) -> None:
+def test_a_formula_between_convolutions_stays_in_their_layout(new_session):
     register_kernel("t::Scale", inputs=["x", "by"], expression="by * x / (1 + abs(x))")
-    w = [floats(6, 3, 3, 3), floats(4, 6, 1, 1)]
-    by = floats(6, 1, 1)
-    nodes = [
-        helper.make_node("Conv", ["x", "w0"], ["a"], pads=[1, 1, 1, 1]),
-        helper.make_node("Scale", ["a", "by"], ["b"], domain="t"),
-        helper.make_node("Conv", ["b", "w1"], ["y"]),
-    ]
-    constants = [onnx.numpy_helper.from_array(array, name) for name, array in (("w0", w[0]), ("w1", w[1]), ("by", by))]
-    inputs = [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 3, 9, 7])]
-    outputs = [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1, 4, 9, 7])]
-    imports = [helper.make_opsetid("", 17), helper.make_opsetid("t", 1)]
-    graph = helper.make_graph(nodes, "g", inputs, outputs, constants)
-    model = helper.make_model(graph, opset_imports=imports, ir_version=8)
-    session = new_session(model.SerializeToString(), providers=["webgpu"])
+    w, v, by = floats(6, 3, 3, 3), floats(4, 6, 1, 1), floats(6, 1, 1)
+    text = """g (float[1,3,9,7] x) => (float[1,4,9,7] y) {
+        a = Conv<pads=[1,1,1,1]>(x, w)  b = t.Scale(a, by)  y = Conv(b, v) }"""
+    session = new_session(parse(IMPORTS + text, {"w": w, "v": v, "by": by}), providers=["webgpu"])
     moves = [node for node in session.placement().nodes if node.op_type == "Transpose"]
     assert len(moves) <= 2  # input and output
     x = floats(1, 3, 9, 7)
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
-    a = np.einsum("nchwij,mcij->nmhw", windows, w[0])
-    expected = np.einsum("nchw,mc->nmhw", by * a / (1 + np.abs(a)), w[1][:, :, 0, 0])
+    a = np.einsum("nchwij,mcij->nmhw", windows, w)
+    expected = np.einsum("nchw,mc->nmhw", by * a / (1 + np.abs(a)), v[:, :, 0, 0])
     np.testing.assert_allclose(session.run(None, {"x": x})[0], expected, rtol=1e-4, atol=1e-4)
 
 
-def test_a_plan_carries_them(plain_page: Any) -> None:
+def test_a_plan_carries_them(plain_page):
     """In a page without Python the kernels are in the plan."""
     for kernel in (sample.swoosh, sample.spread):
         register_kernel(kernel)
@@ -318,7 +268,7 @@ def test_a_plan_carries_them(plain_page: Any) -> None:
     session.release()
 
 
-def test_one_call_of_the_contract() -> None:
+def test_one_call_of_the_contract():
     register_kernel(sample.spread)
     x = floats(4, 9)
     with JsepBackend(browser=BROWSER) as backend:
@@ -334,7 +284,7 @@ store_y(i, u.by * load_x(i));
 """
 
 
-def test_the_writers_loop(tmp_path: Path, page_errors: list[str]) -> None:
+def test_the_writers_loop(tmp_path, page_errors):
     file, done = tmp_path / "scaled.wgsl", False
     file.write_text(FILE)
     reports: list[Report] = []
@@ -344,9 +294,7 @@ def test_the_writers_loop(tmp_path: Path, page_errors: list[str]) -> None:
             reports.append(report)
 
     def wait_for(count: int) -> Report:
-        deadline = time.monotonic() + 30
-        while len(reports) < count and time.monotonic() < deadline:
-            time.sleep(0.02)
+        wait_until(lambda: len(reports) >= count)
         assert len(reports) == count
         return reports[-1]
 
@@ -369,27 +317,24 @@ def test_the_writers_loop(tmp_path: Path, page_errors: list[str]) -> None:
     page_errors.clear()
 
 
-def test_kernels_for_other_commands(tmp_path: Path) -> None:
+def test_kernels_for_other_commands(tmp_path, py_ort_command):
     file = tmp_path / "model.onnx"
     file.write_bytes(sample.model())
-    common = [str(file), "--kernels", sample.__file__, "--webgpu", "software"]
-    done = CliRunner().invoke(cli, ["placement", *common, "--nodes"])
-    assert done.exit_code == 0, done.output
-    rows = [line.split() for line in done.output.splitlines()]
-    assert ["swoosh", "sample::Swoosh", "(user", "kernel)", "webgpu"] in rows
-    done = CliRunner().invoke(cli, ["profile", *common, "--runs", "1", "--shape", "x=2x3x16", "--json", "-"])
-    assert done.exit_code == 0, done.output
-    found = {(row["kernel"], *row["nodes"]) for row in json.loads(done.stdout)["kernels"]}
+    common = (file, "--kernels", sample.__file__, "--webgpu", "software")
+    status, out, err = py_ort_command("placement", *common, "--nodes")
+    assert status == 0, err
+    assert ["swoosh", "sample::Swoosh", "(user", "kernel)", "webgpu"] in [line.split() for line in out.splitlines()]
+    status, out, err = py_ort_command("profile", *common, "--runs", 1, "--shape", "x=2x3x16", "--json", "-")
+    assert status == 0, err
+    found = {(row["kernel"], *row["nodes"]) for row in json.loads(out)["kernels"]}
     assert ("swoosh_user__elementwise", "swoosh") in found and ("spread_user__body", "spread") in found
 
 
-def test_command(tmp_path: Path) -> None:
-    file = tmp_path / "kernels.py"
-    text = Path(sample.__file__).read_text()
+def test_command(tmp_path, py_ort_command):
+    file, text = tmp_path / "kernels.py", Path(sample.__file__).read_text()
+    command = ("kernel", file, "--once", "--runs", 1, "--webgpu", "software")
     file.write_text(text)
-    done = CliRunner().invoke(cli, ["kernel", str(file), "--once", "--runs", "1", "--webgpu", "software"])
-    assert done.exit_code == 0, done.output
-    assert "sample::Swoosh" in done.output and "sample::Spread" in done.output
+    status, out, err = py_ort_command(*command)
+    assert status == 0 and "sample::Swoosh" in out and "sample::Spread" in out, err
     file.write_text(text.replace("scale * (x.max", "1 + scale * (x.max"))
-    done = CliRunner().invoke(cli, ["kernel", str(file), "--once", "--runs", "1", "--webgpu", "software"])
-    assert done.exit_code == 1
+    assert py_ort_command(*command)[0] == 1

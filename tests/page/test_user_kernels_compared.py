@@ -1,38 +1,25 @@
 """Models with user kernels in the tools for testers: the reference is the function of each kernel."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import user_kernel as sample
 
-from py_ort import unregister_kernel
-from py_ort.user_kernels import registered_kernels
-
+pytestmark = pytest.mark.usefixtures("kernels_as_before")
 KERNELS = ("--kernels", sample.__file__)
 WEBGPU = ("--provider", "webgpu", "--webgpu", "software")
 
 
-@pytest.fixture(autouse=True)
-def _none_left() -> Iterator[None]:
-    before = set(registered_kernels())
-    yield
-    for name in set(registered_kernels()) - before:
-        unregister_kernel(name)
-
-
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def model(tmp_path):
     file = tmp_path / "model.onnx"
     file.write_bytes(sample.model())
     return file
 
 
 @pytest.fixture
-def wrong(tmp_path: Path) -> tuple[str, Path]:
+def wrong(tmp_path):
     """The sample's kernels, of which one does not compute what its reference does."""
     file = tmp_path / "wrong.py"
     text = Path(sample.__file__).read_text("utf-8")
