@@ -1,17 +1,18 @@
 """Code written for onnxruntime runs with our sessions, values and options, in a page."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import TensorProto, numpy_helper
+from onnx import external_data_helper
+from session_settings import settings
 from shared_browser import BROWSER
+from text_form import parse
 
 import py_ort
 from py_ort import AsyncInferenceSession, BrowserOptions, OrtValue, RunOptions, SessionOptions
@@ -22,17 +23,13 @@ W = np.array([1, 2, 3], np.float32)
 
 
 def model(text: str, **initializers: np.ndarray) -> onnx.ModelProto:
-    """A model from ONNX's text form, with initializers."""
-    made = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
-    made.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in initializers.items())
-    return made
+    return parse(text, initializers, 17)
 
 
 def add(w_is_an_input: bool = True) -> bytes:
     w = ", float[3] w" if w_is_an_input else ""
-    return model(
-        f"g (float[N, 3] x{w}) => (float[N, 3] y, float[N, 3] z) {{ y = Add(x, w) z = Neg(x) }}", w=W
-    ).SerializeToString()
+    text = f"g (float[N, 3] x{w}) => (float[N, 3] y, float[N, 3] z) {{ y = Add(x, w) z = Neg(x) }}"
+    return model(text, w=W).SerializeToString()
 
 
 def test_initializers_that_are_inputs_may_be_fed(new_session):
@@ -51,7 +48,7 @@ def test_initializers_that_are_inputs_may_be_fed(new_session):
 def test_before_ir_4_initializers_are_constants_though_they_are_inputs(new_session):
     old = onnx.load_from_string(add())
     old.ir_version = 3
-    assert new_session(old.SerializeToString(), providers=["wasm"]).get_overridable_initializers() == []
+    assert new_session(old, providers=["wasm"]).get_overridable_initializers() == []
 
 
 def test_only_the_path_to_what_is_fetched(new_session):
@@ -66,23 +63,17 @@ def test_only_the_path_to_what_is_fetched(new_session):
     assert len(session._engine.sessions.variants) == 1, "all outputs: the session itself"
 
 
-def external(tmp_path, data: bytes | None) -> str:
+def external(tmp_path) -> str:
+    """A model whose data is in a file that is not there."""
     made = model("g (float[N, 3] x) => (float[N, 3] y) { y = Add(x, w) }", w=W)
-    tensor = made.graph.initializer[0]
-    tensor.ClearField("raw_data")
-    tensor.data_location = TensorProto.EXTERNAL
-    tensor.external_data.extend(
-        onnx.StringStringEntryProto(key=key, value=value)
-        for key, value in (("location", "w.bin"), ("offset", "4"), ("length", "12"))
-    )
+    external_data_helper.set_external_data(made.graph.initializer[0], "w.bin", offset=4, length=12)
+    made.graph.initializer[0].ClearField("raw_data")
     (tmp_path / "model.onnx").write_bytes(made.SerializeToString())
-    if data is not None:
-        (tmp_path / "w.bin").write_bytes(data)
     return str(tmp_path / "model.onnx")
 
 
 def test_external_data_from_memory(new_session, tmp_path):
-    path, other = external(tmp_path, None), np.array([7, 8, 9], np.float32)
+    path, other = external(tmp_path), np.array([7, 8, 9], np.float32)
     with pytest.raises(NoSuchFile, match=r"w\.bin"):
         new_session(path, providers=["wasm"])
     values, files = SessionOptions(), SessionOptions()
@@ -109,7 +100,7 @@ def test_free_dimensions_show_in_inputs_and_outputs(new_session, how):
     made.graph.input[0].type.tensor_type.shape.dim[0].denotation = "DATA_BATCH"
     options = SessionOptions()
     getattr(options, f"add_free_dimension_override_by_{how}")("N" if how == "name" else "DATA_BATCH", 2)
-    session = new_session(made.SerializeToString(), options, ["wasm"])
+    session = new_session(made, options, ["wasm"])
     assert [arg.shape for arg in (*session.get_inputs(), *session.get_outputs())] == [[2, 3]] * 3
     np.testing.assert_array_equal(session.run(["y"], {"x": X})[0], X + W)
     with pytest.raises(InvalidArgument, match="dimension 0"):
@@ -158,14 +149,14 @@ def test_gpu_buffers_are_bound_by_their_numbers(new_session):
 
 def test_values_that_are_no_tensors(new_session):
     text = "g (float[3] x) => (seq(float[3]) s) { s = SequenceConstruct(x, x) }"
-    session = new_session(model(text).SerializeToString(), providers=["wasm"])
+    session = new_session(model(text), providers=["wasm"])
     (value,) = session.run_with_ort_values(None, {"x": OrtValue(W)})
     assert value.is_tensor_sequence() and not value.is_tensor() and value.has_value()
     assert value.data_type() == "seq(tensor(float))" and value.element_type() == 1
     with pytest.raises(RuntimeError, match="not a tensor"):
         value.numpy()
     at = model("g (seq(float[3]) s, int64 i) => (float[3] y) { y = SequenceAt(s, i) }")
-    session = new_session(at.SerializeToString(), providers=["wasm"])
+    session = new_session(at, providers=["wasm"])
     np.testing.assert_array_equal(session.run(None, {"s": value, "i": 1})[0], W)
 
 
@@ -199,21 +190,17 @@ def test_a_flag_ends_the_making_of_a_session(new_session):
         )
 
 
-@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
 def test_large_outputs_that_are_kept_stay_what_they_are(new_session, provider):
     """Feeds are fetched, and memory is reused: only memory that is not referenced any more."""
     text = "g (float[N] x) => (float[N] y, float[N] z) { y = Neg(x) z = Identity(x) }"
-    session = new_session(model(text).SerializeToString(), providers=[provider])
+    session = new_session(model(text), providers=[provider])
     feeds = [np.full(1_500_000 + 7 * i, i + 0.5, np.float32) for i in range(4)]
     kept = []
     for x in feeds:
         session.run(None, {"x": x + 100})
         kept.append(session.run(None, {"x": x})[0][3:])  # a view references the whole
-    threads = [threading.Thread(target=lambda x=x: kept.append(session.run(["y"], {"x": x})[0][3:])) for x in feeds]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    with ThreadPoolExecutor(4) as pool:
+        kept += pool.map(lambda x: session.run(["y"], {"x": x})[0][3:], feeds, timeout=60)
     assert sorted((y.size, y.min(), y.max()) for y in kept) == sorted(
         (x.size - 3, -x[0], -x[0]) for x in [*feeds, *feeds]
     )
@@ -224,10 +211,9 @@ def messages(caplog) -> list[str]:
 
 
 def test_what_has_no_effect_is_warned_about(new_session, caplog):
-    options, run = SessionOptions(), RunOptions()
-    options.execution_mode = py_ort.ExecutionMode.ORT_PARALLEL
-    options.add_session_config_entry("session.set_denormal_as_zero", "1")
-    options.logid, run.logid = "mine", "this run"
+    parallel, entries = py_ort.ExecutionMode.ORT_PARALLEL, {"session.set_denormal_as_zero": "1"}
+    options, run = settings(entries=entries, execution_mode=parallel, logid="mine"), RunOptions()
+    run.logid = "this run"
     run.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
     with caplog.at_level(logging.WARNING, "py_ort"):
         session = new_session(add(), options, ["cpu", "CPUExecutionProvider"])
@@ -240,8 +226,7 @@ def test_what_has_no_effect_is_warned_about(new_session, caplog):
 
 
 def test_a_sessions_own_severity_counts(new_session, caplog):
-    quiet, loud = SessionOptions(), SessionOptions()
-    quiet.log_severity_level, quiet.use_deterministic_compute, loud.log_severity_level = 4, True, 0
+    quiet, loud = settings(log_severity_level=4, use_deterministic_compute=True), settings(log_severity_level=0)
     with caplog.at_level(logging.WARNING, "py_ort"):
         caplog.handler.setLevel(logging.DEBUG)
         new_session(add(), quiet, ["wasm"])
@@ -256,9 +241,8 @@ def test_a_sessions_own_severity_counts(new_session, caplog):
 def slow() -> bytes:
     """Some seconds of work for the CPU, in many steps."""
     body = "b (int64 i, bool c, float[N] a) => (bool d, float[N] r) { d = Identity(c) r = Sin(a) }"
-    return model(
-        f"g (float[N] x) => (float[N] y) {{ y = Loop <body = {body}> (n, , x) }}", n=np.array(100_000, np.int64)
-    ).SerializeToString()
+    text = f"g (float[N] x) => (float[N] y) {{ y = Loop <body = {body}> (n, , x) }}"
+    return model(text, n=np.array(100_000, np.int64)).SerializeToString()
 
 
 def test_terminate_ends_a_run_from_another_thread(new_session):
@@ -362,11 +346,10 @@ def test_code_for_onnxruntime_runs_as_it_is(tmp_path):
 
 def test_the_optimized_model_and_its_initializers(new_session, tmp_path):
     made = model("g (float[2,8] x) => (float[2,8] y) { y = MatMul(x, w) }", w=np.eye(8, dtype=np.float32))
-    options = SessionOptions()
-    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
-    options.add_session_config_entry("session.optimized_model_external_initializers_file_name", "weights.bin")
-    options.add_session_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", "100")
-    new_session(made.SerializeToString(), options, providers=["wasm"])
+    external = "session.optimized_model_external_initializers"
+    entries = {f"{external}_file_name": "weights.bin", f"{external}_min_size_in_bytes": "100"}
+    options = settings(entries=entries, optimized_model_filepath=str(tmp_path / "optimized.onnx"))
+    new_session(made, options, providers=["wasm"])
     assert (tmp_path / "weights.bin").stat().st_size == 256
     x = np.arange(16, dtype=np.float32).reshape(2, 8)
     np.testing.assert_array_equal(
@@ -374,7 +357,6 @@ def test_the_optimized_model_and_its_initializers(new_session, tmp_path):
     )
 
 
-@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
 def test_a_file_in_onnxruntimes_own_format(new_session, tmp_path, provider):
     native, path = onnxruntime.SessionOptions(), tmp_path / "model.ort"
     native.add_session_config_entry("session.save_model_format", "ORT")
@@ -391,7 +373,5 @@ def test_a_file_in_onnxruntimes_own_format(new_session, tmp_path, provider):
 @pytest.mark.parametrize("names", [None, "", []], ids=repr)
 def test_no_names_are_all_outputs(new_session, names):
     """As natively, for any false value."""
-    session = new_session(
-        model("g (float[1] x) => (float[1] y, float[1] z) { y = Neg(x)  z = Abs(x) }").SerializeToString()
-    )
+    session = new_session(model("g (float[1] x) => (float[1] y, float[1] z) { y = Neg(x)  z = Abs(x) }"))
     assert [y.item() for y in session.run(names, {"x": np.float32([2])})] == [-2, 2]

@@ -1,18 +1,18 @@
 """Sessions of onnxruntime-web: `InferenceSession(…, engine="onnxruntime-web")`, and commands with --engine."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 import pytest
 import small_models
+from npm_packages import peer_dist
 from relu_cases import X, write
+from session_settings import settings
 from shared_browser import BROWSER
+from text_form import parse
 
-from py_ort import InferenceSession, OrtValue, SessionOptions
-from py_ort.bench.peer import find_dist
-from py_ort.exceptions import EngineError, EPFail, Fail, InvalidArgument, NotImplemented, PyOrtError
+from py_ort import InferenceSession, OrtValue
+from py_ort.exceptions import EPFail, Fail, InvalidArgument, NotImplemented, PyOrtError
 
 FEEDS = {"x": np.arange(3, dtype=np.float32).reshape(1, 3), "scale": np.full(3, 2, np.float32)}
 SUM = FEEDS["x"] + 2
@@ -20,10 +20,7 @@ SUM = FEEDS["x"] + 2
 
 @pytest.fixture(autouse=True, scope="module")
 def onnxruntime_web():
-    try:
-        find_dist()
-    except EngineError as e:
-        pytest.skip(str(e))
+    peer_dist()
 
 
 def peer(model: bytes, *providers: str, engine: str = "onnxruntime-web", **options) -> InferenceSession:
@@ -95,33 +92,22 @@ def test_what_it_has_not_is_a_typed_error():
         with pytest.raises(NotImplemented, match=r"^memory\(\): sessions of onnxruntime-web have not"):
             session.memory()
         assert session.end_profiling() == ""
-    options = SessionOptions()
-    options.enable_profiling = True
     with pytest.raises(NotImplemented, match="enable_profiling"):
-        peer(small_models.add(), sess_options=options)
+        peer(small_models.add(), sess_options=settings(enable_profiling=True))
 
 
 def test_a_provider_that_is_not_there():
     with pytest.raises(EPFail, match="WebNN"):
         peer(small_models.add(), "webnn")
-    options = SessionOptions()
-    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
-    x, y = small_models.floats("x", [3, 3]), small_models.floats("y", [])
-    from onnx import helper
-
-    det = small_models.model([helper.make_node("Det", ["x"], ["y"])], [x], [y])
+    options = settings(entries={"session.disable_cpu_ep_fallback": "1"})
+    det = parse("g (float[3,3] x) => (float y) { y = Det(x) }").SerializeToString()
     with pytest.raises(Fail, match="fallback to CPU EP has been explicitly disabled"):
         peer(det, "webgpu", sess_options=options)
 
 
-def test_ort_session(ort_session_of_both):
-    assert ort_session_of_both == [SUM.tolist(), SUM.tolist()]
-
-
-@pytest.fixture
-def ort_session_of_both(new_session):
+def test_ort_session(new_session):
     sessions = [new_session(small_models.add(), providers=["wasm"], engine=e) for e in ("py_ort", "onnxruntime-web")]
-    return [session.run(None, FEEDS)[0].tolist() for session in sessions]
+    assert [session.run(None, FEEDS)[0].tolist() for session in sessions] == [SUM.tolist(), SUM.tolist()]
 
 
 def test_conformance_by_both(tmp_path, py_ort_command):

@@ -1,19 +1,17 @@
 """Effects of the WebGPU provider's options: separate devices, buffer caches, validation, layout."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
 import small_models
-from onnx import helper, numpy_helper
+from session_settings import settings
+from text_form import parse
 
-from py_ort import OrtValue, RunOptions, SessionOptions
+from py_ort import OrtValue, RunOptions
 from py_ort.exceptions import InvalidArgument
 from py_ort.providers import PROVIDERS
 
-pytestmark = pytest.mark.browser
 SCALE = np.array([1, 10, 100], np.float32)
 
 
@@ -44,8 +42,7 @@ def test_options_are_told_with_their_defaults(new_session):
 
 
 def test_options_among_configuration_entries(new_session):
-    options = SessionOptions()
-    options.add_session_config_entry("ep.webgpuexecutionprovider.preferredLayout", "NCHW")
+    options = settings(entries={"ep.webgpuexecutionprovider.preferredLayout": "NCHW"})
     options.add_provider("WebGpuExecutionProvider", {"validationMode": "full"})
     session = new_session(small_models.add(), options)
     told = session.get_provider_options()["WebGpuExecutionProvider"]
@@ -54,10 +51,9 @@ def test_options_among_configuration_entries(new_session):
 
 @pytest.mark.parametrize("layout, nodes", [("NHWC", "com.ms.internal.nhwc"), ("NCHW", "")])
 def test_the_layout_reaches_the_compiler(new_session, layout, nodes):
-    weight = numpy_helper.from_array(np.ones((4, 3, 3, 3), np.float32), "w")
-    conv = helper.make_node("Conv", ["x", "w"], ["y"], name="conv")
-    x, y = small_models.floats("x", [1, 3, 8, 8]), small_models.floats("y", [1, 4, 6, 6])
-    session = new_session(small_models.model([conv], [x], [y], [weight]), providers=webgpu(preferredLayout=layout))
+    text = "g (float[1,3,8,8] x) => (float[1,4,6,6] y) { y = Conv(x, w) }"
+    made = parse(text, {"w": np.ones((4, 3, 3, 3), np.float32)})
+    session = new_session(made, providers=webgpu(preferredLayout=layout))
     assert {node.domain for node in session.placement().nodes if node.op_type == "Conv"} == {nodes}
     np.testing.assert_array_equal(session.run(None, {"x": np.ones((1, 3, 8, 8), np.float32)})[0], 27)
 
@@ -198,9 +194,8 @@ def test_staging_buffers(new_session, mode, kept):
 @pytest.mark.parametrize("mode, hits", {"disabled": 0, "simple": 2, "bucket": 2}.items())
 def test_query_buffers(new_session, tmp_path, mode, hits):
     """Timestamps of profiled runs."""
-    options = SessionOptions()
-    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "profile")
-    session = new_session(small_models.add(), options, providers=webgpu(deviceId=52, queryResolveBufferCacheMode=mode))
+    providers = webgpu(deviceId=52, queryResolveBufferCacheMode=mode)
+    session = new_session(small_models.add(), settings(tmp_path), providers=providers)
     for _ in range(3):
         session.run(None, feeds(2))
     cache = session.stats()["session"]["buffer_caches"]["queryResolve"]
@@ -226,10 +221,8 @@ def test_validation_modes_run(new_session, mode):
 
 
 def test_nodes_forced_to_the_cpu(new_session):
-    nodes = [
-        helper.make_node(op, [a], [b], name) for op, a, b, name in (("Neg", "x", "t", "one"), ("Exp", "t", "y", "two"))
-    ]
-    model = small_models.model(nodes, [small_models.floats("x", [3])], [small_models.floats("y", [3])])
+    model = parse("g (float[3] x) => (float[3] y) { t = Neg(x)  y = Exp(t) }")
+    model.graph.node[1].name = "two"
     for given in (["two"], "two", "two\nthree"):
         session = new_session(model, providers=webgpu(forceCpuNodeNames=given))
         assert session.placement().counts() == {"webgpu": 1, "wasm": 1}

@@ -1,7 +1,5 @@
 """Sessions in a real page: sharing, threads, asyncio, scripts, and the rest of onnxruntime's API."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 import json
@@ -10,14 +8,14 @@ import pickle
 import subprocess
 import sys
 import textwrap
-import threading
+from concurrent.futures import ThreadPoolExecutor
+from queue import Queue
 
 import numpy as np
 import pytest
 import small_models
 from devtools import chromium_with_devtools
-from graphs import parse
-from onnx import helper
+from text_form import parse
 
 import py_ort
 from py_ort import BrowserOptions, InferenceSession, OrtValue, RunOptions, SessionOptions
@@ -29,7 +27,6 @@ FEEDS = {"x": X, "scale": SCALE}
 PROVIDERS = ["webgpu", "wasm"]
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
 def test_sessions_share_a_page(new_session, provider):
     one, two = (new_session(small_models.add(), providers=[provider]) for _ in range(2))
     assert one._opened.runtime.lease is two._opened.runtime.lease
@@ -39,22 +36,16 @@ def test_sessions_share_a_page(new_session, provider):
     np.testing.assert_array_equal(two.run(None, FEEDS)[0], X + SCALE)
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
 def test_threads_may_share_a_session(new_session, provider):
-    session, wrong = new_session(small_models.add(), providers=[provider]), []
+    session = new_session(small_models.add(), providers=[provider])
 
     def work(number: int) -> None:
         for step in range(10):
             x = np.full((number + 1, 3), number * 100 + step, np.float32)
-            if not np.array_equal(session.run(None, {"x": x, "scale": SCALE})[0], x + SCALE):
-                wrong.append((number, step))
+            np.testing.assert_array_equal(session.run(None, {"x": x, "scale": SCALE})[0], x + SCALE)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert not wrong
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4), timeout=60))
 
 
 def test_inside_a_running_loop(new_session):
@@ -69,21 +60,14 @@ def test_inside_a_running_loop(new_session):
 
 
 def test_run_async_with_a_callback(new_session):
-    session, told, done = new_session(small_models.add(), providers=["wasm"]), [], threading.Event()
-
-    def callback(outputs, user_data, error) -> None:
-        told.append((outputs, user_data, error))
-        done.set()
-
-    session.run_async(None, FEEDS, callback, "mine")
-    assert done.wait(30)
-    ((outputs, user_data, error),) = told
+    session, told = new_session(small_models.add(), providers=["wasm"]), Queue()
+    session.run_async(None, FEEDS, lambda *answer: told.put(answer), "mine")
+    outputs, user_data, error = told.get(timeout=30)
     np.testing.assert_array_equal(outputs[0], X + SCALE)
     assert user_data == "mine" and error == ""
 
 
 @pytest.mark.parametrize("shape", [(1, 3), (0, 3), (700_000, 3)], ids=str)
-@pytest.mark.parametrize("provider", PROVIDERS)
 def test_sizes(new_session, provider, shape):
     """From no elements to messages of several frames."""
     x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
@@ -92,28 +76,23 @@ def test_sizes(new_session, provider, shape):
     np.testing.assert_allclose(y, x + SCALE, rtol=1e-6)
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
 def test_any_byte_but_0_is_true(new_session, provider):
-    session = new_session(
-        parse("g (bool[3] x) => (bool[3] y) { y = Not(x) }").SerializeToString(), providers=[provider]
-    )
+    session = new_session(parse("g (bool[3] x) => (bool[3] y) { y = Not(x) }"), providers=[provider])
     (y,) = session.run(None, {"x": np.array([7, 0, 1], np.uint8).view(bool)})
     assert y.view(np.uint8).tolist() == [0, 1, 0]
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
 def test_conditions_behind_the_end_of_an_axis(new_session, provider):
     """Native onnxruntime ignores them."""
     text = "g (float[3] x, bool[n] c) => (float[k] y) { y = Compress<axis=0>(x, c) }"
-    session = new_session(parse(text).SerializeToString(), providers=[provider])
+    session = new_session(parse(text), providers=[provider])
     (y,) = session.run(None, {"x": np.float32([1, 2, 3]), "c": np.array([True, False, True, True])})
     assert y.tolist() == [1, 3]
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
 def test_operands_are_checked_whenever_their_sizes_change(new_session, provider):
     model = parse("g (float[n,c,4] x, float[k] s) => (float[n,c,4] y) { y = BatchNormalization(x, s, s, s, s) }", {})
-    session = new_session(model.SerializeToString(), providers=[provider])
+    session = new_session(model, providers=[provider])
     for channels, scales in ((3, 3), (3, 3), (3, 2), (3, 3), (2, 2), (3, 2), (2, 3), (2, 2)):
         feeds = {"x": np.ones((1, channels, 4), np.float32), "s": np.ones(scales, np.float32)}
         if channels == scales:
@@ -123,7 +102,6 @@ def test_operands_are_checked_whenever_their_sizes_change(new_session, provider)
                 session.run(None, feeds)
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
 def test_more_rows_than_there_are_positions(new_session, provider):
     """Fused or not, a sum that does not broadcast is an error of the run; the session still works."""
     positions, scale = np.random.default_rng(0).standard_normal((1, 8, 4), np.float32), np.ones(4, np.float32)
@@ -132,7 +110,7 @@ def test_more_rows_than_there_are_positions(new_session, provider):
         "t = Slice(positions, zero, h, one)  a = Add(x, t)  y = LayerNormalization(a, scale) }",
         {"positions": positions, "zero": np.array([0]), "one": np.array([1]), "scale": scale},
     )
-    session = new_session(model.SerializeToString(), providers=[provider])
+    session = new_session(model, providers=[provider])
     for rows in (3, 16, 1, 8):
         x = np.arange(8 * rows, dtype=np.float32).reshape(2, rows, 4) ** 2
         if rows > 8:
@@ -242,9 +220,8 @@ def test_the_model_is_that_of_the_beginning(new_session, tmp_path, monkeypatch):
     """Other outputs need another plan, of the file that existed when the session was made."""
     for folder, op_type in (("a", "Neg"), ("b", "Abs")):
         (tmp_path / folder).mkdir()
-        ends = [small_models.floats(name, [1]) for name in "xyz"]
-        nodes = [helper.make_node(op_type, ["x"], ["y"]), helper.make_node("Exp", ["x"], ["z"])]
-        (tmp_path / folder / "model.onnx").write_bytes(small_models.model(nodes, ends[:1], ends[1:]))
+        model = parse(f"g (float[1] x) => (float[1] y, float[1] z) {{ y = {op_type}(x)  z = Exp(x) }}")
+        (tmp_path / folder / "model.onnx").write_bytes(model.SerializeToString())
     monkeypatch.chdir(tmp_path / "a")
     session, feeds = new_session("model.onnx"), {"x": np.ones(1, np.float32)}
     options = RunOptions()
@@ -287,8 +264,7 @@ def test_progress_of_a_first_run(new_session):
             raise ValueError("no more")
 
     # An operator that no other test here has: the page compiles each shader once.
-    ends = [small_models.floats("x", ["n"])], [small_models.floats("y", ["n"])]
-    model = small_models.model([helper.make_node("Acosh", ["x"], ["y"])], *ends)
+    model = parse("g (float[n] x) => (float[n] y) { y = Acosh(x) }")
     session = new_session(model, providers=["webgpu"], progress=progress)
     assert {stage for stage, _, _ in stages} >= {"reading the model", "starting the browser", "compiling the model"}
     np.testing.assert_allclose(session.run(None, {"x": np.float32([1, 2])})[0], np.arccosh([1, 2]), rtol=1e-5)
@@ -325,10 +301,14 @@ SCRIPT = """
 """
 
 
-def test_a_plain_script_ends_by_itself(tmp_path):
+@pytest.fixture
+def model(tmp_path):
+    (tmp_path / "add.onnx").write_bytes(small_models.add())
+    return tmp_path / "add.onnx"
+
+
+def test_a_plain_script_ends_by_itself(model):
     """Nothing keeps Python alive, nothing is printed at its end, and `import py_ort` is cheap."""
-    model = tmp_path / "add.onnx"
-    model.write_bytes(small_models.add())
     command = [sys.executable, "-c", textwrap.dedent(SCRIPT), str(model)]
     trusted = {**os.environ, "PY_ORT_SANDBOX": "0"}  # otherwise root gets a warning
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=trusted)
@@ -337,9 +317,7 @@ def test_a_plain_script_ends_by_itself(tmp_path):
     assert done.stderr == ""
 
 
-def test_installed_as_onnxruntime(tmp_path):
-    model = tmp_path / "add.onnx"
-    model.write_bytes(small_models.add())
+def test_installed_as_onnxruntime(model):
     before = sys.modules.get("onnxruntime")
     with py_ort.install_as_onnxruntime(["wasm"]) as installed:
         import onnxruntime as ort
@@ -365,8 +343,7 @@ def test_plans_are_sent_or_fetched(monkeypatch, most):
     monkeypatch.setattr(HttpServer, "publish", lambda *given: published.append(given[1]) or publish(*given))
     monkeypatch.setattr("py_ort.browser.loading.SENT", most)
     with InferenceSession(small_models.add(), providers=["wasm"]) as session:
-        feeds = {"x": np.ones((1, 3), np.float32), "scale": np.full(3, 2, np.float32)}
-        np.testing.assert_array_equal(session.run(None, feeds)[0], np.full((1, 3), 3))
+        np.testing.assert_array_equal(session.run(None, FEEDS)[0], X + SCALE)
     assert len(published) == (2 if most < 0 else 1)  # the weights, and before them the plan
 
 

@@ -1,15 +1,13 @@
 """Sessions of one model in a page share weights; the plans they make for shapes, and their reports of memory."""
 
-from __future__ import annotations
-
 import dataclasses
-import time
 import zlib
 
 import numpy as np
 import pytest
 import small_models
-from onnx import helper, numpy_helper
+from session_settings import settings
+from text_form import parse
 
 from py_ort import SessionOptions, export
 from py_ort.compiler.package.format import read_header
@@ -21,18 +19,11 @@ WEIGHTS = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
 
 def open_model() -> bytes:
     """y = relu(x · w) of [N, 64], after a copy of x's rows by their numbers: N is known only in the page."""
+    text = """g (float[N,64] x) => (float[M,64] y) {
+        shape = Shape<end=1>(x)  n = Squeeze(shape, axis)  places = Range(zero, n, one)
+        rows = Gather(x, places)  p = MatMul(rows, w)  y = Relu(p) }"""
     constants = {"w": WEIGHTS, "axis": np.array([0], np.int64), "zero": np.int64(0), "one": np.int64(1)}
-    nodes = [
-        helper.make_node("Shape", ["x"], ["shape"], end=1, name="shape"),
-        helper.make_node("Squeeze", ["shape", "axis"], ["n"], name="n"),
-        helper.make_node("Range", ["zero", "n", "one"], ["places"], name="places"),
-        helper.make_node("Gather", ["x", "places"], ["rows"], name="rows"),
-        helper.make_node("MatMul", ["rows", "w"], ["p"], name="product"),
-        helper.make_node("Relu", ["p"], ["y"], name="relu"),
-    ]
-    ends = [small_models.floats("x", ["N", 64]), small_models.floats("y", ["M", 64])]
-    tensors = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
-    return small_models.model(nodes, ends[:1], ends[1:], tensors)
+    return parse(text, constants, 17).SerializeToString()
 
 
 def feeds(rows: int) -> dict[str, np.ndarray]:
@@ -44,14 +35,10 @@ def check(session, rows: int) -> None:
     np.testing.assert_allclose(session.run(None, given)[0], np.maximum(given["x"] @ WEIGHTS, 0), rtol=1e-4, atol=1e-4)
 
 
-def options(**entries: str) -> SessionOptions:
-    made = SessionOptions()
-    for name, value in entries.items():
-        made.add_session_config_entry(f"session.{name}", value)
-    return made
+def options(shapes: str) -> SessionOptions:
+    return settings(entries={"session.specialize_shapes": shapes})
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
 def test_sessions_of_a_model_share_its_weights(new_session, provider):
     one = new_session(open_model(), providers=[provider])
     check(one, 3)
@@ -65,23 +52,14 @@ def test_sessions_of_a_model_share_its_weights(new_session, provider):
     check(three, 2)
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
 def test_weights_go_with_the_last_session(new_session, provider):
-    weights = WEIGHTS * np.float32(3)
-    model = small_models.model(
-        [helper.make_node("MatMul", ["x", "w"], ["y"])],
-        [small_models.floats("x", [1, 64])],
-        [small_models.floats("y", [1, 64])],
-        [numpy_helper.from_array(weights, "w")],
-    )
+    model = parse("g (float[1,64] x) => (float[1,64] y) { y = MatMul(x, w) }", {"w": WEIGHTS * np.float32(3)})
     for _ in range(2):
         session = new_session(model, providers=[provider])
         assert session.memory()[provider]["shared"] == 0
         session.close()
-        time.sleep(0.2)
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
 def test_plans_for_shapes_that_come_again(new_session, provider):
     session = new_session(open_model(), providers=[provider])
     plans = session._opened.shape_plans
@@ -97,7 +75,7 @@ def test_plans_for_shapes_that_come_again(new_session, provider):
 
 
 def test_plans_at_once(new_session):
-    session = new_session(open_model(), options(specialize_shapes="first"), providers=["wasm"])
+    session = new_session(open_model(), options("first"), providers=["wasm"])
     for rows in (1, 2, 3, 4, 5, 6):
         check(session, rows)
     assert session.stats()["shapes"] == [{"x": [rows, 64]} for rows in (3, 4, 5, 6)]  # the last four
@@ -132,21 +110,18 @@ def test_no_plans_for_what_grows_from_run_to_run(new_session):
 
 @pytest.mark.parametrize(
     ("model", "entries"),
-    [
-        pytest.param(open_model, {"specialize_shapes": "0"}, id="switched off"),
-        pytest.param(small_models.add, {}, id="nothing to gain"),
-    ],
+    [(open_model, options("0")), (small_models.add, None)],
+    ids=["switched off", "nothing to gain"],
 )
 def test_no_plans_for_shapes(new_session, model, entries):
-    assert new_session(model(), options(**entries), providers=["wasm"])._opened.shape_plans is None
+    assert new_session(model(), entries, providers=["wasm"])._opened.shape_plans is None
 
 
 def test_a_wrong_entry_is_an_error(new_session):
     with pytest.raises(InvalidArgument, match="specialize_shapes"):
-        new_session(open_model(), options(specialize_shapes="maybe"), providers=["wasm"])
+        new_session(open_model(), options("maybe"), providers=["wasm"])
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
 def test_memory_is_told_by_provider(new_session, provider):
     session = new_session(open_model(), providers=[provider])
     for rows in (1, 50):
@@ -159,10 +134,8 @@ def test_memory_is_told_by_provider(new_session, provider):
     assert told[provider]["peak"] <= told[provider]["arena"] + 256
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
 def test_memory_of_plans_for_shapes_is_the_sessions_too(new_session, provider):
-    entries = options(specialize_shapes="first")
-    session = new_session(open_model(), entries, providers=[provider])
+    session = new_session(open_model(), options("first"), providers=[provider])
     check(session, 8)
     one = session.memory()[provider]
     check(session, 40)
@@ -177,15 +150,9 @@ def test_memory_of_plans_for_shapes_is_the_sessions_too(new_session, provider):
 
 def test_what_kernels_make_of_weights_is_weights(new_session):
     """Winograd's convolutions keep transformed weights, sixteen numbers for nine."""
-    weights = np.ones((64, 64, 3, 3), np.float32)
-    model = small_models.model(
-        [helper.make_node("Conv", ["x", "w"], ["y"], kernel_shape=[3, 3], pads=[1, 1, 1, 1])],
-        [small_models.floats("x", [1, 64, 32, 32])],
-        [small_models.floats("y", [1, 64, 32, 32])],
-        [numpy_helper.from_array(weights, "w")],
-    )
-    session = new_session(model, providers=["wasm"])
-    feed = {"x": np.ones((1, 64, 32, 32), np.float32)}
+    feed, weights = {"x": np.ones((1, 64, 32, 32), np.float32)}, np.ones((64, 64, 3, 3), np.float32)
+    text = "g (float[1,64,32,32] x) => (float[1,64,32,32] y) { y = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w) }"
+    session = new_session(parse(text, {"w": weights}), providers=["wasm"])
     session.run(None, feed)
     first = session.memory()["wasm"]
     session.run(None, feed)
@@ -194,15 +161,10 @@ def test_what_kernels_make_of_weights_is_weights(new_session):
     assert first["peak"] < 5 * feed["x"].nbytes
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_file_that_claims_the_weights_of_another(new_session, provider, tmp_path):
     """Sessions of one file share its weights; another file's plan cannot claim them."""
-    model = small_models.model(
-        [helper.make_node("Add", ["x", "w"], ["y"])],
-        [small_models.floats("x", [64, 64])],
-        [small_models.floats("y", [64, 64])],
-        [numpy_helper.from_array(WEIGHTS, "w")],
-    )
+    text = "g (float[64,64] x) => (float[64,64] y) { y = Add(x, w) }"
+    model = parse(text, {"w": WEIGHTS}).SerializeToString()
     (file,) = export(model, tmp_path / "net.pyort")
     data = file.read_bytes()
     header, start = read_header(data)

@@ -1,25 +1,19 @@
 """Options of the CPU provider in a page: the instructions of its inner loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import small_models
-from onnx import helper, numpy_helper
+from text_form import parse
 
 from py_ort.exceptions import NotImplemented
 
-pytestmark = pytest.mark.browser
 #: a * a is b + 2^-24: rounded, it is b.
 A, B = np.float32(1 + 2**-12), np.float32(1 + 2**-11)
 
 
 def _difference(new_session, simd: str):
     """a * a - b, by a matrix product."""
-    weight = numpy_helper.from_array(np.array([[1], [A]], np.float32), "w")
-    node = helper.make_node("MatMul", ["x", "w"], ["y"], name="product")
-    x, y = small_models.floats("x", [1, 2]), small_models.floats("y", [1, 1])
-    model = small_models.model([node], [x], [y], [weight])
+    model = parse("g (float[1,2] x) => (float[1,1] y) { y = MatMul(x, w) }", {"w": np.array([[1], [A]], np.float32)})
     session = new_session(model, providers=[("wasm", {"simd": simd})])
     return session, session.run(None, {"x": np.array([[-B, A]], np.float32)})[0].item()
 
