@@ -1,18 +1,12 @@
 """The cases of javascript_api.mjs in Firefox and WebKitGTK: a browser with a URL, and a plain file server."""
 
-from __future__ import annotations
-
-import shutil
-from collections.abc import Iterator
-from typing import Any
+from contextlib import closing
 
 import pytest
+from installed_browsers import need_browser
 from javascript_site import case_names, lay_out
 from static_site import StaticSite, browsing
 
-from py_ort.browser import find
-
-pytestmark = pytest.mark.browser
 WANT_WEBGPU = {
     "outputs stay on the GPU",
     "by name",
@@ -37,27 +31,19 @@ NOT_FIREFOX = {"GPU errors and validation modes": "an error that is no run's is 
 
 
 @pytest.fixture(scope="module", params=["firefox", "webkit"])
-def told(request, tmp_path_factory) -> Iterator[dict[str, Any]]:
+def told(request, tmp_path_factory):
     """Return the outcomes of all cases in one browser."""
-    browser = request.param
-    if not find.installed(browser):
-        pytest.skip(f"{browser} is not installed")
-    if browser == "webkit" and not shutil.which("Xvfb"):
-        pytest.skip("Xvfb is not installed")
+    browser, begun = need_browser(request.param), "nothing"
     folder = tmp_path_factory.mktemp("javascript")
     lay_out(folder)
-    site = StaticSite(folder)
-    begun = "nothing"
     try:
-        with browsing(browser, f"{site.origin}/javascript_api.html"):
+        with closing(StaticSite(folder)) as site, browsing(browser, f"{site.origin}/javascript_api.html"):
             while "outcomes" not in (told := site.told()):
                 assert "error" not in told, told
                 begun = told["begun"]
     except Exception as e:
         raise AssertionError(f"{browser} told no more after it had begun with: {begun}") from e
-    finally:
-        site.close()
-    yield {**told, "browser": browser}
+    return {**told, "browser": browser}
 
 
 @pytest.mark.parametrize("where", ["worker", "page"])

@@ -1,12 +1,8 @@
 """Tensor of py_ort.mjs: every type, GPU buffers filled by hand, images; compared with onnxruntime-web."""
 
-from __future__ import annotations
-
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import small_models
@@ -17,7 +13,6 @@ from py_ort.bench.peer import find_dist
 from py_ort.compiler.compile import compile_model
 from py_ort.exceptions import EngineError
 
-pytestmark = pytest.mark.browser
 HERE = Path(__file__).resolve().parent
 CASES = re.findall(r"""^  ['"](.+)['"]: async""", (HERE / "javascript_tensor.mjs").read_text(), re.MULTILINE)
 ASSETS = HERE.parents[1] / "py_ort/assets"
@@ -53,7 +48,7 @@ def reading(type_name: str) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def javascript() -> Iterator[Any]:
+def javascript():
     """Runs a case of javascript_tensor.mjs."""
     from plain_page import PlainPage
 
@@ -84,10 +79,10 @@ def javascript() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_tensor(javascript: Any, case: str) -> None:
+def test_tensor(javascript, case):
     javascript(case)
 
 
 @pytest.mark.parametrize("name", ON_GPU)
-def test_the_models_of_gpu_buffers_run_on_the_gpu(name: str) -> None:
+def test_the_models_of_gpu_buffers_run_on_the_gpu(name):
     assert {node.provider for node in compile_model(where(name)).placement.nodes} == {"webgpu"}

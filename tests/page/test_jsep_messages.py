@@ -1,9 +1,5 @@
 """The JSEP contract as messages: buffers and single kernels of a worker, without a session of the core."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import small_models
@@ -13,16 +9,14 @@ from py_ort import OrtValue
 from py_ort.exceptions import InvalidArgument, NotImplemented, PyOrtError, RuntimeException
 from py_ort.runtime.jsep import JsepBackend
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture(scope="module")
-def backend() -> Iterator[JsepBackend]:
+def backend():
     with JsepBackend(browser=BROWSER) as made:
         yield made
 
 
-def test_bytes_go_to_the_gpu_and_come_back(backend: JsepBackend) -> None:
+def test_bytes_go_to_the_gpu_and_come_back(backend):
     data = np.random.default_rng(0).integers(0, 256, 3_000_004, np.uint8)
     one, two = backend.alloc(data.nbytes), backend.alloc(data.nbytes)
     backend.copy(data, one)
@@ -37,7 +31,7 @@ def test_bytes_go_to_the_gpu_and_come_back(backend: JsepBackend) -> None:
     backend.free(two)
 
 
-def test_new_buffers_are_zeros(backend: JsepBackend) -> None:
+def test_new_buffers_are_zeros(backend):
     """Including those from a cache."""
     for _ in range(2):
         buffer = backend.alloc(1000)
@@ -46,7 +40,7 @@ def test_new_buffers_are_zeros(backend: JsepBackend) -> None:
         backend.free(buffer)
 
 
-def test_one_kernel_with_attributes_and_a_host_input(backend: JsepBackend) -> None:
+def test_one_kernel_with_attributes_and_a_host_input(backend):
     x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
     kernel = backend.create_kernel("ReduceMean", {"keepdims": 0})
     (mean,) = backend.run(kernel, [x, np.array([1, -1])])
@@ -57,7 +51,7 @@ def test_one_kernel_with_attributes_and_a_host_input(backend: JsepBackend) -> No
         backend.run(kernel, [x])
 
 
-def test_kernels_in_a_row(backend: JsepBackend) -> None:
+def test_kernels_in_a_row(backend):
     """The next kernel, and a session of the same page, read an output in place."""
     split, add = backend.create_kernel("Split", {"axis": 1}), backend.create_kernel("Add")
     x = np.arange(12, dtype=np.int64).reshape(3, 4)
@@ -70,7 +64,7 @@ def test_kernels_in_a_row(backend: JsepBackend) -> None:
         backend.run(add, [left, right])
 
 
-def test_outputs_are_fed_to_sessions(backend: JsepBackend, new_session) -> None:
+def test_outputs_are_fed_to_sessions(backend, new_session):
     session = new_session(small_models.add(), providers=["webgpu"])
     (x,) = backend.run(backend.create_kernel("Neg"), [np.array([[1, 2, 3]], np.float32)])
     scale = np.array([1, 10, 100], np.float32)
@@ -84,13 +78,13 @@ def test_outputs_are_fed_to_sessions(backend: JsepBackend, new_session) -> None:
         ("BatchNormalization", [(1, 4, 2), (4,), (4,), (4,), (3,)], r"input 4 has the shape \[3\]"),
     ],
 )
-def test_operands_of_sizes_that_do_not_fit(backend: JsepBackend, op_type: str, shapes: list, wrong: str) -> None:
+def test_operands_of_sizes_that_do_not_fit(backend, op_type, shapes, wrong):
     kernel = backend.create_kernel(op_type)
     with pytest.raises(RuntimeException, match=wrong):
         backend.run(kernel, [np.ones(shape, np.float32) for shape in shapes])
 
 
-def test_what_cannot_be(backend: JsepBackend) -> None:
+def test_what_cannot_be(backend):
     with pytest.raises(NotImplemented, match="no WebGPU kernel for Frobnicate"):
         backend.create_kernel("Frobnicate")
     add = backend.create_kernel("Add")
@@ -113,7 +107,7 @@ def test_what_cannot_be(backend: JsepBackend) -> None:
         elsewhere.alloc(16)
 
 
-def test_closing_frees_what_was_made(new_session) -> None:
+def test_closing_frees_what_was_made(new_session):
     """Buffers and the device of a context above 0 are freed; values that were returned stay until they are released."""
     session = new_session(small_models.add(), providers=["webgpu"])
     with JsepBackend({"deviceId": 5}, browser=BROWSER) as own:

@@ -1,7 +1,5 @@
 """A real Karma: our launcher, framework and reporter, by a karma.conf.js."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -31,7 +29,7 @@ module.exports = (config) => config.set({
 
 
 @pytest.fixture(scope="module")
-def karma() -> Path:
+def karma():
     try:
         return npm_package("karma", VERSION) / "node_modules/karma/bin/karma"
     except EngineError as e:
@@ -39,7 +37,7 @@ def karma() -> Path:
 
 
 @pytest.fixture
-def run(karma: Path, tmp_path: Path):
+def run(karma, tmp_path):
     """Run Karma on an operator's cases with this output; return its status and output."""
 
     def once(output: str, *backends: str) -> tuple[int, str]:
@@ -57,13 +55,13 @@ def run(karma: Path, tmp_path: Path):
     return once
 
 
-def test_what_passes(run) -> None:
+def test_what_passes(run):
     status, said = run("[4, 6]", "webgpu", "wasm")
     assert status == 0 and "SUMMARY:\n✔ 2 tests completed\n" in said, said
     assert "  webgpu #OpTest - add.jsonc\n    ✔ " in said and "FAILED" not in said
 
 
-def test_what_fails(run) -> None:
+def test_what_fails(run):
     status, said = run("[4, 7]", "wasm")
     assert status == 1 and "SUMMARY:\n✔ 0 tests completed\n✖ 1 test failed\n\nFAILED TESTS:\n  wasm #OpTest" in said, (
         said

@@ -1,22 +1,19 @@
 """Odd models that native onnxruntime loads: the page returns the same results."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import onnx
 import pytest
-from graphs import parse
-from onnx import TensorProto, helper
+from array_models import assert_as_native, model_of
+from onnx import helper
+from same_values import assert_same
+from session_settings import settings
 from standard_form import run_native
+from text_form import parse
 
-from py_ort import InferenceSession, SessionOptions
 from py_ort.exceptions import RuntimeException
 
-pytestmark = pytest.mark.browser
 F = np.float32
 RNG = np.random.default_rng(5)
 IMAGE = RNG.standard_normal((1, 4, 4, 5)).astype(F)
@@ -202,42 +199,26 @@ CASES = {
 @pytest.mark.parametrize("provider", ["webgpu", "wasm"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 @pytest.mark.parametrize("level", [0, 99])
-def test_as_native(new_session: Callable[..., InferenceSession], case: Case, provider: str, level: int) -> None:
+def test_as_native(new_session, case, provider, level):
     model = parse(case.text, case.constants, case.opset)
-    options = SessionOptions()
-    options.graph_optimization_level = level  # type: ignore[assignment]
     providers = ["webgpu", "wasm"] if provider == "webgpu" else ["wasm"]
-    session = new_session(model.SerializeToString(), options, providers=providers)
-    found = session.run(None, dict(case.feeds))
-    wanted = run_native(model, dict(case.feeds))
-    for a, b in zip(found, wanted, strict=True):
-        if a.dtype == object:
-            np.testing.assert_array_equal(a, b, strict=True)
-        else:
-            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4, strict=True)
+    session = new_session(model, settings(graph_optimization_level=level), providers=providers)
+    assert_same(session.run(None, dict(case.feeds)), run_native(model, dict(case.feeds)), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("provider", ["webgpu", "wasm"])
-def test_scales_of_no_axes_fail_in_the_run(new_session: Callable[..., InferenceSession], provider: str) -> None:
+def test_scales_of_no_axes_fail_in_the_run(new_session, provider):
     model = parse("g (float[1,4] x, float[0] s) => (float[a,b] y) { y = Resize(x, , s) }", {}, 18)
-    session = new_session(model.SerializeToString(), providers=[provider])
+    session = new_session(model, providers=[provider])
     with pytest.raises(RuntimeException, match="needs scales or sizes"):
         session.run(None, {"x": ROWS[:1, :1].repeat(4, 1), "s": NONE})
 
 
 @pytest.mark.parametrize("opset", [2, 3, 4])
 @pytest.mark.parametrize("values", [{"values_int64s": [10, 20, 30]}, {"values_strings": ["a", "b", "c"]}], ids=str)
-def test_a_label_that_is_no_number(
-    new_session: Callable[..., InferenceSession], values: dict[str, Any], opset: int
-) -> None:
+def test_a_label_that_is_no_number(new_session, values, opset):
     """Before opset 4 a NaN among the keys had no meaning."""
     keys = [float("nan"), 1.0, 2.0]
     node = helper.make_node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", keys_floats=keys, **values)
-    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])]
-    graph = helper.make_graph([node], "g", inputs, [onnx.ValueInfoProto(name="y")])
-    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", opset)]
-    made = helper.make_model(graph, opset_imports=opsets, ir_version=9)
     feeds = {"x": np.array([np.nan, 1, 2, 3], F)}
-    (wanted,) = run_native(made, feeds)
-    (found,) = new_session(made.SerializeToString(), providers=["wasm"]).run(None, feeds)
-    assert found.tolist() == wanted.tolist()
+    made = model_of([node], feeds, ["y"], opset=18, domains={"ai.onnx.ml": opset})
+    assert_as_native(new_session(made, providers=["wasm"]), made, feeds, rtol=0, atol=0)

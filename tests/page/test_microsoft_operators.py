@@ -1,18 +1,14 @@
 """Operators of com.microsoft without a WebGPU kernel, on the GPU in parts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from contributed_cases import Case, Draws, NewSession, check, step
+from contributed_cases import Case, Draws, check, step
 
 _DRAWS = Draws()
 RNG, f32, u8, i8 = _DRAWS.rng, _DRAWS.f32, _DRAWS.u8, _DRAWS.i8
-
-pytestmark = pytest.mark.browser
 
 
 def _groups(groups: int, last: bool, silu: bool) -> Callable[..., Any]:
@@ -197,5 +193,5 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_equals_native(case: Case, new_session: NewSession) -> None:
+def test_equals_native(case, new_session):
     check(case, new_session, "webgpu")

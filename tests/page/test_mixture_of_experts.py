@@ -1,20 +1,17 @@
 """MoE and QMoE on both providers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from contributed_cases import PROVIDERS, Case, Draws, NewSession, check
+from contributed_cases import PROVIDERS, Case, Draws, check
 
 from py_ort.exceptions import NotImplemented
 
 _DRAWS = Draws()
 RNG, f32 = _DRAWS.rng, _DRAWS.f32
 
-pytestmark = pytest.mark.browser
 TOKENS, HIDDEN, INNER, EXPERTS = 7, 32, 24, 5
 
 
@@ -138,18 +135,18 @@ CASES = [
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_equals_native(case: Case, new_session: NewSession, provider: str) -> None:
+def test_equals_native(case, new_session, provider):
     check(case, new_session, provider)
 
 
 @pytest.mark.parametrize("zeros", [False, True])
 @pytest.mark.parametrize("block", [16, 32])
-def test_rows_are_rounded_for_bytes_in_blocks_as_natively(new_session: NewSession, block: int, zeros: bool) -> None:
+def test_rows_are_rounded_for_bytes_in_blocks_as_natively(new_session, block, zeros):
     """WebGPU multiplies floats."""
     check(_qmoe(f"8 bits, blocks of {block}", 8, block, zeros, k=3), new_session, "wasm")
 
 
-def test_other_weights_are_refused(new_session: NewSession) -> None:
+def test_other_weights_are_refused(new_session):
     """Weights of fp8 have the same form as those of 8 bits."""
     model, _ = _qmoe("fp8", 8, quant_type="fp8").model()
     with pytest.raises(NotImplemented, match="quant_type 'fp8'"):

@@ -1,16 +1,12 @@
 """MRotaryEmbedding, for vision-language models."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
-from contributed_cases import PROVIDERS, Case, Draws, NewSession, check
+from contributed_cases import PROVIDERS, Case, Draws, check
 
 _DRAWS = Draws()
 RNG, f32 = _DRAWS.rng, _DRAWS.f32
-
-pytestmark = pytest.mark.browser
 
 
 def _case(name: str, shape: tuple[int, ...] = (2, 5, 64), half: int = 8, **attributes: Any) -> Case:
@@ -34,5 +30,5 @@ CASES = [
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_equals_native(case: Case, new_session: NewSession, provider: str) -> None:
+def test_equals_native(case, new_session, provider):
     check(case, new_session, provider)

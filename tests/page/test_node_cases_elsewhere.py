@@ -3,15 +3,12 @@
 `make browsers` runs all of them.
 """
 
-from __future__ import annotations
-
 import os
-import shutil
-from pathlib import Path
 
 import lavapipe
 import onnx
 import pytest
+from installed_browsers import need_browser
 
 from py_ort import BrowserOptions
 from py_ort.browser import find
@@ -26,10 +23,9 @@ WHOLE = os.environ.get("PY_ORT_ALL_CASES") == "1"
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("browser", ["firefox", "webkit", "qtwebengine"])
-def test_on_wasm(browser: str) -> None:
+def test_on_wasm(browser):
     """The cases that fail are those that fail in Chromium."""
-    if not find.installed(browser) or (browser == "webkit" and not shutil.which("Xvfb")):
-        pytest.skip(f"{browser} is not installed")
+    need_browser(browser)
     cases = sampled(load_cases("onnx-node"), 1 if WHOLE else 40)
     passed = run(cases, RunnerOptions(("wasm",), browser=BrowserOptions(browser=browser), jobs=0 if WHOLE else 1))
     assert passed >= (1840 if WHOLE else 40)
@@ -46,16 +42,16 @@ def run(cases: list[Case], options: RunnerOptions) -> int:
 
 
 @pytest.fixture(scope="module")
-def firefox() -> BrowserOptions:
+def firefox():
     """One with WebGPU."""
-    return with_webgpu("firefox")
+    return BrowserOptions(browser=need_browser("firefox", webgpu=True), idle_timeout=600)
 
 
 @pytest.fixture(scope="module", params=["firefox", "chromium"])
-def with_float16(request: pytest.FixtureRequest) -> BrowserOptions:
+def with_float16(request):
     """A browser whose shaders have float16; Chromium replaces a missing Firefox."""
     if request.param == "firefox":
-        options = with_webgpu("firefox")
+        options = BrowserOptions(browser=need_browser("firefox", webgpu=True), idle_timeout=600)
     elif find.installed("firefox") and not WHOLE:
         pytest.skip("Firefox runs them")
     else:
@@ -71,21 +67,13 @@ def with_float16(request: pytest.FixtureRequest) -> BrowserOptions:
     return options
 
 
-def with_webgpu(browser: str) -> BrowserOptions:
-    if not find.installed(browser):
-        pytest.skip(f"{browser} is not installed")
-    if not list(Path("/usr/share/vulkan/icd.d").glob("*.json")):
-        pytest.skip("there is no Vulkan driver: mesa-vulkan-drivers has one for the CPU")
-    return BrowserOptions(browser=browser, idle_timeout=600)
-
-
 def has_float16(case: Case) -> bool:
     graph = onnx.load_from_string(case.model_bytes()).graph
     return any(v.type.tensor_type.elem_type == onnx.TensorProto.FLOAT16 for v in (*graph.input, *graph.output))
 
 
 @pytest.mark.timeout(1800)
-def test_on_webgpu(firefox: BrowserOptions) -> None:
+def test_on_webgpu(firefox):
     """The cases that fail in Firefox are those that fail in Chromium. All is on the GPU."""
     cases = [case for case in load_cases("onnx-node") if not has_float16(case)]
     chosen = sampled(cases, 1 if WHOLE else 100)
@@ -95,17 +83,16 @@ def test_on_webgpu(firefox: BrowserOptions) -> None:
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("browser", ["firefox", "webkit"])
-def test_on_webgl(browser: str) -> None:
+def test_on_webgl(browser):
     """Results are right wherever WebGL runs them; wasm runs the others."""
-    if not find.installed(browser) or not shutil.which("Xvfb"):
-        pytest.skip(f"{browser} or Xvfb is not installed")
+    need_browser(browser, display=True)
     cases = sampled(load_cases("onnx-node"), 1 if WHOLE else 100)
     passed = run(cases, RunnerOptions(("webgl",), browser=BrowserOptions(browser=browser), jobs=0 if WHOLE else 1))
     assert passed >= (1840 if WHOLE else 15)
 
 
 @pytest.mark.timeout(1800)
-def test_float16_in_shaders(with_float16: BrowserOptions) -> None:
+def test_float16_in_shaders(with_float16):
     """Shaders compute float16; nodes of these cases without a kernel run on wasm."""
     cases = [case for case in load_cases("onnx-node") if has_float16(case)]
     chosen = sampled(cases, 1 if WHOLE else 12)

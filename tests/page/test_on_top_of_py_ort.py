@@ -1,7 +1,5 @@
 """The Python code of the package onnxruntime, imported on top of py_ort."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 

@@ -3,11 +3,10 @@
 A page has its settings for good, so each case is in a frame of its own.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import pytest
 from either_engine import lay_out_engine
 from static_site import StaticSite, browsing
 
-pytestmark = pytest.mark.browser
 HERE = Path(__file__).resolve().parent
 CASES = re.findall(r"^  '(.+?)': ", (HERE / "order_of_calls.mjs").read_text(), re.MULTILINE)
 PLAIN, FED = [11, 22, 33], [14, 25, 36]
@@ -56,27 +54,23 @@ def answers_of(folder: Path, engine: str, more: str = "") -> dict[str, Any]:
     (folder / "frame.html").write_text(FRAME)
     (folder / "index.html").write_text(PAGE % json.dumps(CASES))
     query = lay_out_engine(folder, engine)
-    site = StaticSite(folder)
-    try:
-        with browsing("chromium", f"{site.origin}/index.html?{query}{more}"):
-            return dict(site.told(300))
-    finally:
-        site.close()
+    with closing(StaticSite(folder)) as site, browsing("chromium", f"{site.origin}/index.html?{query}{more}"):
+        return dict(site.told(300))
 
 
 @pytest.fixture(scope="module")
-def of_peer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def of_peer(tmp_path_factory):
     return answers_of(tmp_path_factory.mktemp("peer"), "onnxruntime-web")
 
 
 @pytest.fixture(scope="module", params=["worker", "page"])
-def of_py_ort(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def of_py_ort(request, tmp_path_factory):
     more = "&here" if request.param == "page" else ""
     return answers_of(tmp_path_factory.mktemp(request.param), "py_ort", more)
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("case", CASES)
-def test_order_of_calls(of_py_ort: dict[str, Any], of_peer: dict[str, Any], case: str) -> None:
+def test_order_of_calls(of_py_ort, of_peer, case):
     assert of_py_ort[case] == MORE.get(case, of_peer[case])
     assert (of_py_ort[case] != of_peer[case]) == (case in MORE)

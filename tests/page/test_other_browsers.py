@@ -4,16 +4,17 @@ import shutil
 import socket
 import struct
 import textwrap
-import time
 from pathlib import Path
 
 import numpy as np
 import processes
 import pytest
 import small_models
+from installed_browsers import need_browser
+from waiting import wait_until
 
 from py_ort import BrowserOptions, InferenceSession, OrtValue
-from py_ort.browser import find, sandbox
+from py_ort.browser import sandbox
 from py_ort.exceptions import BrowserCrashed, NoAdapter, PyOrtError
 
 X = np.arange(3, dtype=np.float32).reshape(1, 3)
@@ -23,11 +24,7 @@ MARKS = {"firefox": "Firefox", "webkit": "WebKit", "qtwebengine": "QtWebEngine"}
 
 @pytest.fixture(scope="module", params=MARKS)
 def other(request):
-    if not find.installed(request.param):
-        pytest.skip(f"{request.param} is not installed")
-    if request.param == "webkit" and not shutil.which("Xvfb"):
-        pytest.skip("Xvfb is not installed")
-    return BrowserOptions(browser=request.param)
+    return BrowserOptions(browser=need_browser(request.param))
 
 
 def test_wasm(other):
@@ -47,11 +44,7 @@ def test_large_tensors(other):
 
 
 def test_webgpu_in_firefox():
-    if not find.installed("firefox"):
-        pytest.skip("firefox is not installed")
-    if not list(Path("/usr/share/vulkan/icd.d").glob("*.json")):
-        pytest.skip("there is no Vulkan driver: mesa-vulkan-drivers has one for the CPU")
-    firefox = BrowserOptions(browser="firefox")
+    firefox = BrowserOptions(browser=need_browser("firefox", webgpu=True))
     with InferenceSession(small_models.add(), providers=["webgpu"], browser=firefox) as session:
         assert session.adapter and session.placement().counts()["webgpu"] == 1
         for _ in range(2):
@@ -95,14 +88,17 @@ def program_of(session: InferenceSession) -> int:
     return program
 
 
+def run_until_it_fails(session: InferenceSession) -> None:
+    """A killed process may answer for a moment."""
+    wait_until(lambda: session.run(None, FEEDS) is None)
+
+
 def test_a_browser_that_is_killed(other):
     options = BrowserOptions(browser=other.browser, env={"PY_ORT_TEST": "killed"}, idle_timeout=0)
     with InferenceSession(small_models.add(), providers=["wasm"], browser=options) as session:
         processes.kill([program_of(session)])
         with pytest.raises(PyOrtError, match="new InferenceSession"):
-            for _ in range(300):  # a killed process may answer for a moment
-                session.run(None, FEEDS)
-                time.sleep(0.1)
+            run_until_it_fails(session)
 
 
 KILLED = """
@@ -122,12 +118,12 @@ def test_python_is_killed(other):
     """Its browser ends with it (Linux)."""
     printed = processes.python(textwrap.dedent(KILLED).format(browser=other.browser)).stdout
     pid, profile = printed.split()
-    for _ in range(200):
-        left = [line for line in processes.command_lines().values() if profile in line[1]]
-        if not left and int(pid) not in processes.command_lines():
-            break
-        time.sleep(0.05)
-    assert not left
+
+    def ended() -> bool:
+        lines = processes.command_lines()
+        return int(pid) not in lines and not any(profile in line for _, line in lines.values())
+
+    wait_until(ended)
     if other.browser == "qtwebengine":
         assert not Path(profile).exists()
     shutil.rmtree(profile, ignore_errors=True)
@@ -140,9 +136,7 @@ def test_a_page_of_qt_that_crashes(other):
     with InferenceSession(small_models.add(), providers=["wasm"], browser=options) as session:
         processes.kill(_renderers(session, "--type=zygote"))
         with pytest.raises(BrowserCrashed, match=r"status 1.*the page crashed"):
-            for _ in range(300):
-                session.run(None, FEEDS)
-                time.sleep(0.1)
+            run_until_it_fails(session)
 
 
 def test_the_virtual_display_is_ours_alone(other, monkeypatch):
@@ -172,15 +166,9 @@ def test_the_virtual_display_is_ours_alone(other, monkeypatch):
 
 def _renderers(session, kind):
     """Return the processes of the session's browser with this in their command lines; for zygotes, their children."""
-    ours = program_of(session)
     lines = processes.command_lines()
-
-    def descends(pid: int) -> bool:
-        while pid in lines and pid != ours:
-            pid = lines[pid][0]
-        return pid == ours
-
-    found = {pid for pid, (_, line) in lines.items() if kind in f"{line} " and "bwrap" not in line and descends(pid)}
+    ours = processes.descendants(program_of(session), lines)
+    found = {pid for pid in ours if kind in f"{lines[pid][1]} " and "bwrap" not in lines[pid][1]}
     return [pid for pid in found if "zygote" not in kind or lines[pid][0] in found]
 
 

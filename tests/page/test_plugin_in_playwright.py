@@ -1,7 +1,5 @@
 """The pytest plugin together with Playwright's: sessions in a test's own page, in its context, in its browser."""
 
-from __future__ import annotations
-
 import functools
 import http.server
 import shutil
@@ -9,7 +7,6 @@ import sys
 import textwrap
 import threading
 import zipfile
-from collections.abc import Iterator
 from typing import ClassVar
 
 import pytest
@@ -126,7 +123,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def site(tmp_path_factory):
     """Another site, with a model that py_ort exported."""
     folder = tmp_path_factory.mktemp("site")
     (folder / "add.onnx").write_bytes(small_models.add())
@@ -142,14 +139,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def project(pytester: pytest.Pytester, site: str) -> pytest.Pytester:
+def project(pytester, site):
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(test_site=MODULE.replace("SITE", site))
     (pytester.path / "add.onnx").write_bytes(small_models.add())
     return pytester
 
 
-def test_sessions_in_playwrights_fixtures(project: pytest.Pytester) -> None:
+def test_sessions_in_playwrights_fixtures(project):
     result = project.runpytest_subprocess("-p", "no:cacheprovider", "-rs", "-v", "--ort-webgpu", "software")
     result.assert_outcomes(passed=8, skipped=1)
     result.stdout.fnmatch_lines(
@@ -157,7 +154,7 @@ def test_sessions_in_playwrights_fixtures(project: pytest.Pytester) -> None:
     )
 
 
-def test_playwrights_options_are_for_them_too(project: pytest.Pytester) -> None:
+def test_playwrights_options_are_for_them_too(project):
     """A trace of the test's context, with the page of our sessions."""
     result = project.runpytest_subprocess("-p", "no:cacheprovider", "--tracing", "on", "-k", "test_context")
     result.assert_outcomes(passed=1, deselected=8)
@@ -167,7 +164,7 @@ def test_playwrights_options_are_for_them_too(project: pytest.Pytester) -> None:
     assert b"py_ort: <InferenceSession 'small': 1 nodes on webgpu" in told
 
 
-def test_a_video_of_them(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_video_of_them(project, monkeypatch):
     if not (program := shutil.which("ffmpeg")):
         pytest.skip("ffmpeg is not installed")
     for name, value in stand_in(project.path / "programs", "ffmpeg", "ffmpeg-linux", program).items():
@@ -178,7 +175,7 @@ def test_a_video_of_them(project: pytest.Pytester, monkeypatch: pytest.MonkeyPat
     assert video.read_bytes().startswith(b"\x1aE\xdf\xa3")  # a file of Matroska's
 
 
-def test_with_windows(project: pytest.Pytester) -> None:
+def test_with_windows(project):
     if not (xvfb := shutil.which("xvfb-run")):
         pytest.skip("xvfb-run is not installed")
     (project.path / "test_window.py").write_text(textwrap.dedent(WINDOW))
@@ -187,13 +184,13 @@ def test_with_windows(project: pytest.Pytester) -> None:
     result.assert_outcomes(passed=2)
 
 
-def test_no_other_browser_stands_in_for_a_channel(pytester: pytest.Pytester) -> None:
+def test_no_other_browser_stands_in_for_a_channel(pytester):
     pytester.makepyfile("def test(ort_launch_args):\n    assert 'executable_path' not in ort_launch_args\n")
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--browser-channel", "chrome-canary")
     result.assert_outcomes(passed=1)
 
 
-def test_wrong_markers(pytester: pytest.Pytester) -> None:
+def test_wrong_markers(pytester):
     pytester.makepyfile("import pytest\n\n@pytest.mark.ort(fp16=True)\ndef test_typo(ort_session):\n    pass\n")
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     result.stdout.fnmatch_lines(["*marker ort has no 'fp16'*"])

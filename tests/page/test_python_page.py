@@ -1,7 +1,5 @@
 """The page that Python opens: a browser's requests until it is ready, and its errors."""
 
-from __future__ import annotations
-
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -14,7 +12,6 @@ from py_ort.browser.loop import loop_thread
 from py_ort.exceptions import PyOrtError
 from py_ort.schema.gen.GetStats import GetStatsT
 
-pytestmark = pytest.mark.browser
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 FEEDS = {"x": X, "scale": np.ones(3, np.float32)}
 

@@ -1,14 +1,11 @@
 """DynamicQuantizeLSTM, into which onnxruntime's dynamic quantization turns each LSTM."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from contributed_cases import PROVIDERS, Case, Draws, NewSession, check
+from contributed_cases import PROVIDERS, Case, Draws, check
 from onnx import helper, numpy_helper
 from standard_form import run_native
 from unsigned_weights import unsigned_weights
@@ -19,7 +16,6 @@ from py_ort.testing.plugin import sessions_in
 _DRAWS = Draws()
 RNG, f32 = _DRAWS.rng, _DRAWS.f32
 
-pytestmark = pytest.mark.browser
 STEPS, INPUT, HIDDEN = 6, 5, 8
 
 
@@ -71,12 +67,11 @@ CASES = [
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_equals_native(case: Case, new_session: NewSession, provider: str) -> None:
+def test_equals_native(case, new_session, provider):
     check(case, new_session, provider)
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
-def test_what_quantize_dynamic_makes(tmp_path: Path, new_session: NewSession, provider: str) -> None:
+def test_what_quantize_dynamic_makes(tmp_path, new_session, provider):
     """A model of two layers, quantized by onnxruntime's own tool."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -106,7 +101,7 @@ def test_what_quantize_dynamic_makes(tmp_path: Path, new_session: NewSession, pr
     np.testing.assert_allclose(session.run(None, feeds)[0], wanted, atol=2e-3)
 
 
-def test_many_units_where_pairs_saturate() -> None:
+def test_many_units_where_pairs_saturate():
     """On x86 without VNNI the excess over 16 bits is multiplied separately, with memory of its own for each step."""
     hidden = 1200
     weights = [

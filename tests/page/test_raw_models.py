@@ -1,28 +1,25 @@
 """Models that were not exported, in pages that name a compile server or another engine for them."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import small_models
-from graphs import parse
 from npm_packages import peer_dist
 from static_site import ISOLATED, StaticSite, browsing
+from text_form import parse
 
 import py_ort
 from py_ort.compiler.package.format import read_header
 from py_ort.exporting.runtime_files import copy_runtime
 from py_ort.folders import ASSETS
 
-pytestmark = pytest.mark.browser
 CASES = Path(__file__).with_name("raw_models.mjs")
 PAGE = """<!doctype html><meta charset="utf-8"><title>Test</title>
 <script type="module">
@@ -61,7 +58,7 @@ def as_version(file: Path, step: int) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StaticSite]:
+def site(tmp_path_factory):
     folder: Path = tmp_path_factory.mktemp("site")
     copy_runtime(folder)
     for file in (CASES, CASES.with_name("pyodide.mjs"), ASSETS / "py_ort_compiler.mjs"):
@@ -82,13 +79,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StaticSite]:
     damaged = bytearray((folder / "add.pyort").read_bytes())
     damaged[40] ^= 1
     (folder / "damaged.pyort").write_bytes(damaged)
-    opened = Site(folder, ISOLATED)
-    yield opened
-    opened.close()
+    with closing(Site(folder, ISOLATED)) as site:
+        yield site
 
 
 @pytest.fixture
-def compiler(site: StaticSite, tmp_path: Path) -> Iterator[str]:
+def compiler(site, tmp_path):
     """The URL of a compile server that fetches the site's models."""
     command = [sys.executable, "-m", "py_ort.cli", "compile-server", str(tmp_path / "store"), "--port", "0"]
     more = ["--provider", "wasm", "--source", site.origin, "--cors", site.origin]
@@ -105,7 +101,7 @@ def case_names() -> list[str]:
 
 @pytest.mark.parametrize("where", ["", "&here"], ids=["worker", "page"])
 @pytest.mark.parametrize("case", case_names())
-def test_raw_models(site: StaticSite, case: str, where: str, request: pytest.FixtureRequest) -> None:
+def test_raw_models(site, case, where, request):
     compiler = request.getfixturevalue("compiler") if "compiled" in case else ""
     with browsing("chromium", f"{site.origin}/?case={case.replace(' ', '%20')}&compiler={compiler}{where}"):
         assert site.told() == "passed"

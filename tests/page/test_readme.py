@@ -1,11 +1,7 @@
 """The first programs in README.md and the docs run as they are written."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +13,7 @@ def programs(file: str) -> list[str]:
 PROGRAM = programs("README.md")[0]
 
 
-def test_the_first_program(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_program(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     names: dict = {}
     exec(compile(PROGRAM, "README.md", "exec"), names)

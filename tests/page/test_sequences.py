@@ -1,7 +1,5 @@
 """Sequences and optionals in a real page: as feeds, as outputs, and as omitted inputs."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import onnxruntime
@@ -27,9 +25,8 @@ def model(nodes, inputs: dict[str, onnx.TypeProto], outputs: dict[str, onnx.Type
 def test_a_sequence_goes_in_and_a_longer_one_comes_out(new_session, providers, items):
     floats = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
     nodes = [("Relu", ["x"], ["y"]), ("SequenceInsert", ["s", "y"], ["longer"])]
-    session = new_session(
-        model(nodes, {"s": FLOATS, "x": floats}, {"longer": FLOATS, "y": floats}), providers=providers
-    )
+    made = model(nodes, {"s": FLOATS, "x": floats}, {"longer": FLOATS, "y": floats})
+    session = new_session(made, providers=providers)
     for _ in range(2):  # the second run may replay the first
         longer, y = session.run(None, {"s": items, "x": B - 2})
         assert isinstance(longer, list) and len(longer) == len(items) + 1

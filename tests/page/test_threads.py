@@ -1,18 +1,17 @@
 """Threads of the CPU provider: they change no result, and a session without any says so."""
 
-from __future__ import annotations
-
 import os
-import time
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import small_models
-from onnx import helper, numpy_helper
+from session_settings import settings
+from text_form import parse
+from waiting import wait_until
 
-from py_ort import SessionOptions
+from py_ort import InferenceSession
 from py_ort.compiler.compile import compile_model
 
 BUILT = (Path(__file__).parents[2] / "py_ort/assets/simd128.wasm").stat().st_size > 8  # an empty module is 8 bytes
@@ -23,147 +22,73 @@ pytestmark = [
 RNG = np.random.default_rng(7)
 
 
-def _weights(name: str, *shape: int):
-    return numpy_helper.from_array(RNG.standard_normal(shape).astype(np.float32), name)
-
-
-def _product():
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")]
-    return nodes, [150, 260], [150, 170], [_weights("w", 260, 170)]
-
-
-def _few_rows():
-    """Fewer rows than tiles for all: columns are divided, too."""
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")]
-    return nodes, [6, 500], [6, 900], [_weights("w", 500, 900)]
-
-
-def _convolutions():
-    nodes = [
-        helper.make_node("Conv", ["x", "w"], ["a"], name="winograd", pads=[1, 1, 1, 1]),
-        helper.make_node("Conv", ["a", "d"], ["b"], name="depthwise", pads=[2, 2, 2, 2], group=24),
-        helper.make_node("Conv", ["b", "v"], ["c"], name="strided", pads=[1, 1, 1, 1], strides=[2, 2]),
-        helper.make_node("MaxPool", ["c"], ["y"], name="pool", kernel_shape=[3, 3]),
-    ]
-    weights = [_weights("w", 24, 16, 3, 3), _weights("d", 24, 1, 5, 5), _weights("v", 20, 24, 3, 3)]
-    return nodes, [1, 16, 60, 50], [1, 20, 28, 23], weights
-
-
-def _more_rows():
-    """So few rows, although more than columns, that columns are divided as well."""
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")]
-    return nodes, [200, 260], [200, 90], [_weights("w", 260, 90)]
-
-
-def _few_tiles():
-    """Output channels are divided, of which the last panel is incomplete."""
-    nodes = [helper.make_node("Conv", ["x", "w", "b"], ["y"], name="winograd", pads=[1, 1, 1, 1])]
-    return nodes, [1, 40, 13, 14], [1, 100, 13, 14], [_weights("w", 100, 40, 3, 3), _weights("b", 100)]
-
-
-def _bytes():
-    """Blocks of elements to bytes, by their own range and by given scales, and back."""
-    nodes = [
-        helper.make_node("DynamicQuantizeLinear", ["x"], ["u", "us", "uz"], name="by range"),
-        helper.make_node("DequantizeLinear", ["u", "us", "uz"], ["a"], name="of uint8"),
-        helper.make_node("QuantizeLinear", ["a", "s", "z"], ["i"], name="by scale"),
-        helper.make_node("DequantizeLinear", ["i", "s", "z"], ["y"], name="of int8"),
-    ]
-    scale, zero = np.float32(0.04), np.int8(3)
-    return nodes, [37, 4001], [37, 4001], [numpy_helper.from_array(v, n) for v, n in ((scale, "s"), (zero, "z"))]
-
-
-def _few_pixels():
-    """Columns are divided here too, and each piece gathers the pixels again."""
-    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], name="strided", pads=[1, 1, 1, 1], strides=[2, 2])]
-    return nodes, [1, 10, 11, 9], [1, 500, 6, 5], [_weights("w", 500, 10, 3, 3)]
-
-
-def _rows():
-    nodes = [
-        helper.make_node("LayerNormalization", ["x", "s"], ["a"], name="normalize"),
-        helper.make_node("Softmax", ["a"], ["y"], name="softmax"),
-    ]
-    return nodes, [200, 700], [200, 700], [_weights("s", 700)]
-
-
-def _functions():
-    """Blocks of elements, the last of which is incomplete."""
-    return [helper.make_node("Gelu", ["x"], ["y"], name="function")], [37, 4001], [37, 4001], []
-
-
-def _attention(**attributes):
-    """Blocks of rows of each head, keys and values packed."""
-    inputs = ["x", "k", "v", "mask", "past_k", "past_v"]
-    nodes = [helper.make_node("Attention", inputs, ["y"], name="attention", **attributes)]
-    weights = [_weights(name, 2, 3, 150, 40) for name in "kv"]
-    weights += [_weights(f"past_{name}", 2, 3, 30, 40) for name in "kv"]
-    return nodes, [2, 6, 150, 40], [2, 6, 150, 40], [*weights, _weights("mask", 6, 1, 180)]
-
-
-def _decoded():
-    """So few rows that keys and values are read unpacked."""
-    nodes = [helper.make_node("Attention", ["x", "k", "v"], ["y"], name="attention")]
-    return nodes, [2, 8, 2, 48], [2, 8, 2, 48], [_weights(name, 2, 4, 700, 48) for name in "kv"]
-
-
-def _recurrent(op: str, gates: int, batch: int, hidden: int, **attributes):
-    ways = 2 if attributes.get("direction") == "bidirectional" else 1
-    inputs = ["x", "w", "r", "b"]
-    nodes = [helper.make_node(op, inputs, ["y"], name="layer", hidden_size=hidden, **attributes)]
+def _recurrent(op: str, gates: int, batch: int, hidden: int, ways: int = 1, attributes: str = "") -> tuple[Any, ...]:
     shapes = {"w": (ways, gates * hidden, 30), "r": (ways, gates * hidden, hidden), "b": (ways, 2 * gates * hidden)}
-    weights = [
-        numpy_helper.from_array(numpy_helper.to_array(_weights(name, *shape)) / np.float32(16), name)
-        for name, shape in shapes.items()
-    ]
-    return nodes, [7, batch, 30], [7, ways, batch, hidden], weights
+    return [7, batch, 30], f"y = {op}<hidden_size={hidden}{attributes}>(x, w, r, b)", shapes
 
 
-MODELS = {
-    "product": _product,
-    "few rows": _few_rows,
-    "more rows": _more_rows,
-    "bytes": _bytes,
-    "convolutions": _convolutions,
-    "few tiles": _few_tiles,
-    "few pixels": _few_pixels,
-    "rows": _rows,
-    "functions": _functions,
-    "attention": partial(_attention, is_causal=1),
-    "capped attention": partial(_attention, softcap=2.0),
-    "decoded": _decoded,
-    "a direction each": partial(_recurrent, "LSTM", 4, 1, 250, direction="bidirectional"),
-    "steps": partial(_recurrent, "LSTM", 4, 6, 260, direction="reverse"),
-    "steps in two phases": partial(_recurrent, "GRU", 3, 6, 264),
-    "reset behind the product": partial(_recurrent, "GRU", 3, 6, 264, linear_before_reset=1),
+_KEYS = {"k": (2, 3, 150, 40), "v": (2, 3, 150, 40), "past_k": (2, 3, 30, 40), "past_v": (2, 3, 30, 40)}
+_ATTENTION = "y = Attention<%s>(x, k, v, mask, past_k, past_v)"
+_CONVOLUTIONS = """a = Conv<pads=[1,1,1,1]>(x, w)  b = Conv<pads=[2,2,2,2], group=24>(a, d)
+    c = Conv<pads=[1,1,1,1], strides=[2,2]>(b, v)  y = MaxPool<kernel_shape=[3,3]>(c)"""
+_BYTES = """u, us, uz = DynamicQuantizeLinear(x)  a = DequantizeLinear(u, us, uz)
+    i = QuantizeLinear(a, s, z)  y = DequantizeLinear(i, s, z)"""
+#: Sizes of x, nodes from x to y, and their constants, or the sizes of random ones.
+MODELS: dict[str, tuple[list[int], str, dict[str, Any]]] = {
+    "product": ([150, 260], "y = MatMul(x, w)", {"w": (260, 170)}),
+    # Fewer rows than tiles for all: columns are divided, too.
+    "few rows": ([6, 500], "y = MatMul(x, w)", {"w": (500, 900)}),
+    # So few rows, although more than columns, that columns are divided as well.
+    "more rows": ([200, 260], "y = MatMul(x, w)", {"w": (260, 90)}),
+    # Blocks of elements to bytes, by their own range and by given scales, and back.
+    "bytes": ([37, 4001], _BYTES, {"s": np.float32(0.04), "z": np.int8(3)}),
+    # By Winograd, by channel, strided.
+    "convolutions": ([1, 16, 60, 50], _CONVOLUTIONS, {"w": (24, 16, 3, 3), "d": (24, 1, 5, 5), "v": (20, 24, 3, 3)}),
+    # Output channels are divided, of which the last panel is incomplete.
+    "few tiles": ([1, 40, 13, 14], "y = Conv<pads=[1,1,1,1]>(x, w, b)", {"w": (100, 40, 3, 3), "b": (100,)}),
+    # Columns are divided here too, and each piece gathers the pixels again.
+    "few pixels": ([1, 10, 11, 9], "y = Conv<pads=[1,1,1,1], strides=[2,2]>(x, w)", {"w": (500, 10, 3, 3)}),
+    "rows": ([200, 700], "a = LayerNormalization(x, s)  y = Softmax(a)", {"s": (700,)}),
+    # Blocks of elements, the last of which is incomplete.
+    "functions": ([37, 4001], "y = Gelu(x)", {}),
+    # Blocks of rows of each head, keys and values packed.
+    "attention": ([2, 6, 150, 40], _ATTENTION % "is_causal=1", {**_KEYS, "mask": (6, 1, 180)}),
+    "capped attention": ([2, 6, 150, 40], _ATTENTION % "softcap=2.0", {**_KEYS, "mask": (6, 1, 180)}),
+    # So few rows that keys and values are read unpacked.
+    "decoded": ([2, 8, 2, 48], "y = Attention(x, k, v)", {"k": (2, 4, 700, 48), "v": (2, 4, 700, 48)}),
+    "a direction each": _recurrent("LSTM", 4, 1, 250, 2, ', direction="bidirectional"'),
+    "steps": _recurrent("LSTM", 4, 6, 260, 1, ', direction="reverse"'),
+    "steps in two phases": _recurrent("GRU", 3, 6, 264),
+    "reset behind the product": _recurrent("GRU", 3, 6, 264, 1, ", linear_before_reset=1"),
 }
 
 
-def _session(new_session, model, threads: int, simd: str = "auto"):
-    options = SessionOptions()
-    options.intra_op_num_threads = threads
-    return new_session(model, options, providers=[("wasm", {"simd": simd})])
+def _weights(shape: Any, small: bool) -> np.ndarray:
+    """Random weights, small ones for recurrent layers; or a constant as it is."""
+    if not isinstance(shape, tuple):
+        return np.asarray(shape)
+    return RNG.standard_normal(shape).astype(np.float32) / np.float32(16 if small else 1)
 
 
 @pytest.mark.parametrize("simd", ["fixed", "auto"])
 @pytest.mark.parametrize("name", MODELS)
 def test_threads_change_no_bit(new_session, name, simd):
-    nodes, inputs, outputs, weights = MODELS[name]()
-    model = small_models.model(
-        nodes, [small_models.floats("x", inputs)], [small_models.floats("y", outputs)], weights, 24
-    )
-    feeds = {"x": RNG.standard_normal(inputs).astype(np.float32)}
-    (expected,) = _session(new_session, model, 1, simd).run(None, feeds)
-    session = _session(new_session, model, 3, simd)
-    assert session.stats()["created"]["wasm"]["threads"] == 3
-    deadline = time.monotonic() + 30
-    while session.stats()["page"]["wasm"]["threads"] < 3 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    before = session.stats()["page"]["wasm"]["shared_kernels"]
+    sizes, nodes, constants = MODELS[name]
+    weights = {key: _weights(each, small="hidden_size" in nodes) for key, each in constants.items()}
+    model = parse(f"g (float{sizes} x) => (y) {{ {nodes} }}", weights, 24)
+    feeds = {"x": RNG.standard_normal(sizes).astype(np.float32)}
+
+    def session(threads: int) -> InferenceSession:
+        return new_session(model, settings(intra_op_num_threads=threads), providers=[("wasm", {"simd": simd})])
+
+    (expected,) = session(1).run(None, feeds)
+    parallel = session(3)
+    assert parallel.stats()["created"]["wasm"]["threads"] == 3
+    wait_until(lambda: parallel.stats()["page"]["wasm"]["threads"] >= 3)
+    before = parallel.stats()["page"]["wasm"]["shared_kernels"]
     for _ in range(10):
-        np.testing.assert_array_equal(session.run(None, feeds)[0], expected)
-    page = session.stats()["page"]["wasm"]
-    assert page["threads"] >= 3 and page["shared_kernels"] >= before + 10
+        np.testing.assert_array_equal(parallel.run(None, feeds)[0], expected)
+    assert parallel.stats()["page"]["wasm"]["shared_kernels"] >= before + 10
 
 
 def test_zero_is_what_the_machine_has(new_session):

@@ -1,11 +1,8 @@
 """transformers.js 4 from npm, on py_ort: an import map instead of onnxruntime-web, and no Python in the run."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import hub_models
 import numpy as np
@@ -18,7 +15,6 @@ from static_site import StaticSite, browsing
 from py_ort.exporting.embedded import export_embedded
 from py_ort.exporting.runtime_files import copy_runtime
 
-pytestmark = pytest.mark.browser
 VERSION = "4.3.1"
 NEW_WORDS = 12
 MODELS = ("features", "classes", "words")
@@ -27,12 +23,12 @@ RAW = {"half": ["classes", "words"], "raw": list(MODELS)}
 
 
 @pytest.fixture(scope="module")
-def models() -> dict[str, onnx.ModelProto]:
+def models():
     return {}
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory, models) -> Iterator[StaticSite]:
+def site(tmp_path_factory, models):
     folder: Path = tmp_path_factory.mktemp("site")
     library = npm_package("@huggingface/transformers", VERSION) / "dist/transformers.web.js"
     copy_runtime(folder / "runtime")
@@ -46,13 +42,12 @@ def site(tmp_path_factory, models) -> Iterator[StaticSite]:
         shutil.copytree(folder / "models", folder / name)
         for model in raw:
             (folder / name / model / "onnx/model.onnx").write_bytes(models[model].SerializeToString())
-    opened = StaticSite(folder)
-    yield opened
-    opened.close()
+    with closing(StaticSite(folder)) as site:
+        yield site
 
 
 @pytest.fixture(scope="module", params=["wasm", "webgpu", "wasm&files", *(f"wasm&models={name}" for name in RAW)])
-def told(site, request) -> dict[str, Any]:
+def told(site, request):
     """Return the page's report of a run on one device."""
     with browsing("chromium", f"{site.origin}/index.html?device={request.param}"):
         told = site.told(240)

@@ -1,7 +1,5 @@
 """Programs without any mention of py_ort: `python -m py_ort SCRIPT`, and PY_ORT_INSTALL."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,19 +1,14 @@
 """Frames of videos as tensors: in a buffer of the GPU by an external texture, else by the canvas."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from graphs import parse
+from text_form import parse
 
 import py_ort
 from py_ort.exporting.runtime_files import copy_runtime
 
-pytestmark = pytest.mark.browser
 HERE = Path(__file__).parent
 MODEL = "g (float[N, 3, 3, 5] x) => (float[N, 3, 3, 5] y) { y = Add(x, x) }"
 SCRIPT = "async ([name, proxy]) => (await import('./video_frames.mjs')).run(name, proxy)"
@@ -21,7 +16,7 @@ CASES = ("without_a_device", "on_the_gpu", "what_is_wrong")
 
 
 @pytest.fixture
-def page() -> Iterator[Any]:
+def page():
     from plain_page import PlainPage
 
     opened = PlainPage()
@@ -35,10 +30,10 @@ def page() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_video_frames(page: Any, case: str) -> None:
+def test_video_frames(page, case):
     page.evaluate(SCRIPT, [case, False])
 
 
-def test_a_session_in_a_worker(page: Any) -> None:
+def test_a_session_in_a_worker(page):
     """It moves to the page, whose buffers it is given."""
     page.evaluate(SCRIPT, ["on_the_gpu", None])

@@ -1,21 +1,18 @@
 """samples/web/ocr: PP-OCR's three models read an image in a page, from a plain file server."""
 
-from __future__ import annotations
-
 import base64
 import importlib.util
 import shutil
 import sys
-from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
 import pytest
+from installed_browsers import need_browser
 from static_site import StaticSite, browsing
-
-from py_ort.browser import find
 
 pytestmark = [
     pytest.mark.browser,
@@ -28,7 +25,7 @@ LINES = ["Models run in browsers", "Order No. 4171", "12 brass hinges", "Sum 1,2
 
 
 @pytest.fixture(scope="module")
-def prepare() -> Any:
+def prepare():
     """The script that assembles the site."""
     sys.path.insert(0, str(ROOT / "samples/web/ocr"))
     import prepare
@@ -37,16 +34,15 @@ def prepare() -> Any:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory, prepare) -> Iterator[StaticSite]:
+def site(tmp_path_factory, prepare):
     folder = tmp_path_factory.mktemp("ocr")
     prepare.prepare(folder)
     page = folder / "ocr"
     shutil.copy(Path(__file__).parent / "ocr_told.mjs", page)
     told = '<script type="module" src="ocr_told.mjs"></script>\n'
     (page / "told.html").write_text((page / "index.html").read_text() + told)
-    opened = StaticSite(folder)
-    yield opened
-    opened.close()
+    with closing(StaticSite(folder)) as site:
+        yield site
 
 
 def array(tensor: dict[str, Any]) -> np.ndarray:
@@ -58,10 +54,7 @@ def array(tensor: dict[str, Any]) -> np.ndarray:
 )
 def test_reading_the_sample(site, prepare, browser, provider):
     """Boxes and text; and each model returns native onnxruntime's results for the same pixels."""
-    if not find.installed(browser):
-        pytest.skip(f"{browser} is not installed")
-    if browser == "webkit" and not shutil.which("Xvfb"):
-        pytest.skip("Xvfb is not installed")
+    need_browser(browser)
     with browsing(browser, f"{site.origin}/ocr/told.html?provider={provider}"):
         told = site.told(300)
     assert "error" not in told, told

@@ -1,12 +1,9 @@
 """samples/web: each runs unchanged from a plain file server, and returns native onnxruntime's results."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +12,18 @@ import pytest
 import small_models
 from language_models import language_model, native_greedy
 from native import native_session
-from static_site import StaticSite
 
 import py_ort
 from py_ort import BrowserOptions
 from py_ort.exporting.runtime_files import copy_runtime
 
-pytestmark = pytest.mark.browser
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "samples/web"
 VITE = "7.3.8"
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
+def chromium():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -38,20 +33,6 @@ def chromium() -> Iterator[Any]:
         )
         yield browser
         browser.close()
-
-
-@pytest.fixture
-def serve(tmp_path) -> Iterator[Callable[[Path], StaticSite]]:
-    """Serves a folder until the test ends."""
-    sites: list[StaticSite] = []
-
-    def start(folder: Path) -> StaticSite:
-        sites.append(StaticSite(folder))
-        return sites[-1]
-
-    yield start
-    for site in sites:
-        site.close()
 
 
 def lay_out(folder: Path, sample: str, runtime: str) -> None:
