@@ -5,8 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-import small_models
-from onnx import TensorProto, helper
+from text_form import parse
 
 import py_ort
 from py_ort.bench.peer import find_dist
@@ -22,29 +21,19 @@ ON_GPU = [*FLOATS, *INTEGERS, "bool"]
 AS_BITS = ["int4", "uint4", "bfloat16", "float8e4m3fn", "float8e5m2"]
 
 
-def five(name: str, elem_type: int) -> object:
-    return helper.make_tensor_value_info(name, elem_type, [5])
-
-
-def type_of(name: str) -> int:
-    """ONNX's number of a JavaScript type."""
-    return TensorProto.DataType.Value({"float32": "FLOAT"}.get(name, name.upper()))
-
-
 def where(type_name: str) -> bytes:
-    """y = c ? x : z of a type, and f, the same as floats."""
-    elem_type = type_of(type_name)
-    nodes = [helper.make_node("Where", ["c", "x", "z"], ["y"]), helper.make_node("Cast", ["y"], ["f"], to=1)]
-    inputs = [five("c", TensorProto.BOOL), five("x", elem_type), five("z", elem_type)]
-    return small_models.model(nodes, inputs, [five("y", elem_type), five("f", TensorProto.FLOAT)])
+    """y = c ? x : z of a JavaScript type, and f, the same as floats."""
+    nodes = "y = Where(c, x, z)  f = Cast<to=1>(y)"
+    return of_type(type_name, f"g (bool[5] c, TYPE[5] x, TYPE[5] z) => (TYPE[5] y, float[5] f) {{ {nodes} }}")
 
 
 def reading(type_name: str) -> bytes:
-    """y = x of a type, and f, the same as floats."""
-    elem_type = type_of(type_name)
-    nodes = [helper.make_node("Identity", ["x"], ["y"]), helper.make_node("Cast", ["x"], ["f"], to=1)]
-    outputs = [five("y", elem_type), five("f", TensorProto.FLOAT)]
-    return small_models.model(nodes, [five("x", elem_type)], outputs, opset=21)
+    """y = x of a JavaScript type, and f, the same as floats."""
+    return of_type(type_name, "g (TYPE[5] x) => (TYPE[5] y, float[5] f) { y = Identity(x)  f = Cast<to=1>(x) }")
+
+
+def of_type(type_name: str, text: str) -> bytes:
+    return parse(text.replace("TYPE", {"float32": "float"}.get(type_name, type_name))).SerializeToString()
 
 
 @pytest.fixture(scope="module")

@@ -60,13 +60,7 @@ CASES = [
     Case("", "QLinearLeakyRelu", [u8(40), *step(0.1, 128), *step(0.07, 30)], {"alpha": 0.2}),
     Case("", "QLinearSigmoid", [i8(300), *step(0.05, 4, np.int8), *step(1 / 256, -128, np.int8)], {}),
     Case("", "QLinearSoftmax", [u8(3, 12), *step(0.05, 4), *step(1 / 256, 0)], {"axis": -1, "opset": 13}),
-    Case(
-        "",
-        "QLinearConcat",
-        [*step(0.05, 3), u8(2, 3), *step(0.04, 5), u8(2, 4), *step(0.06, 9)],
-        {"axis": 1},
-        fed=5,
-    ),
+    Case("", "QLinearConcat", [*step(0.05, 3), u8(2, 3), *step(0.04, 5), u8(2, 4), *step(0.06, 9)], {"axis": 1}, fed=5),
     Case("", "QLinearWhere", [u8(30) > 99, u8(30), *step(0.1, 3), u8(30), *step(0.2, 5), *step(0.15, 2)], {}, fed=2),
     *(
         Case(

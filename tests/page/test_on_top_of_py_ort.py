@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper
+from array_models import random_floats
 from shared_browser import BROWSER
+from text_form import parse
 
 import py_ort
 
@@ -55,12 +56,9 @@ def test_the_backend_takes_paths_bytes_and_sessions(installed):
 
 
 def _product(path):
-    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[N, 64] x) => (float[N, 8] y) { y = MatMul(x, w) }'
-    model = onnx.parser.parse_model(text)
-    w = np.random.default_rng(1).normal(size=(64, 8)).astype(np.float32)
-    model.graph.initializer.append(numpy_helper.from_array(w, "w"))
-    onnx.save(model, path)
-    return w
+    weights = random_floats(1, w=(64, 8))
+    onnx.save(parse("g (float[N,64] x) => (float[N,8] y) { y = MatMul(x, w) }", weights, 17), path)
+    return weights["w"]
 
 
 def test_static_quantization_calibrates_in_the_browser(installed, tmp_path):
@@ -71,11 +69,10 @@ def test_static_quantization_calibrates_in_the_browser(installed, tmp_path):
     x = np.random.default_rng(2).normal(size=(16, 64)).astype(np.float32)
 
     class Reader(CalibrationDataReader):
-        def __init__(self):
-            self.left = [{"x": x}]
+        left = iter([{"x": x}, None])
 
         def get_next(self):
-            return self.left.pop() if self.left else None
+            return next(self.left)
 
     quantize_static(tmp_path / "float.onnx", tmp_path / "qdq.onnx", Reader())
     (y,) = InferenceSession(tmp_path / "qdq.onnx").run(None, {"x": x})

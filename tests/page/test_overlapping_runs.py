@@ -3,28 +3,28 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import onnx
 import pytest
+from array_models import random_floats
 from session_settings import settings
+from text_form import parse
 
 from py_ort.profiling import Trace
 
 RUNS = 5
 
 
-@pytest.mark.parametrize("size", [800, 1100], ids=["by the websocket", "fetched"])
-def test_uploads_go_on_while_the_gpu_works(size, tmp_path, new_session):
+@pytest.mark.parametrize(("size", "columns"), [(800, 800), (1100, 420)], ids=["by the websocket", "fetched"])
+def test_uploads_go_on_while_the_gpu_works(size, columns, tmp_path, new_session):
     # A product of hundreds of milliseconds in software: preparing the next feeds is faster, on a busy machine, too.
-    text = f"""<ir_version: 8, opset_import: ["": 17]> g (float[{size}, {size}] x) => (float[{size}, 1] y)
-        {{ a = Sin(x) b = MatMul(a, a) c = Tanh(b) d = Softmax(c) y = ReduceMax<axes = [1]>(d) }}"""
-    session = new_session(onnx.parser.parse_model(text), settings(tmp_path), providers=["webgpu"])
-    x = np.random.default_rng(0).standard_normal((size, size), np.float32)
+    text = f"""g (float[{size},{size}] x) => (float[{size},1] y) {{
+        a = Sin(x)  b = MatMul(a, w)  c = Tanh(b)  d = Softmax(c)  y = ReduceMax<axes=[1]>(d) }}"""
+    x, w = random_floats(0, x=(size, size), w=(size, columns)).values()
+    session = new_session(parse(text, {"w": w}, 17), settings(tmp_path), providers=["webgpu"])
     session.run(None, {"x": x})
     with ThreadPoolExecutor(3) as pool:
         found = list(pool.map(lambda k: session.run(None, {"x": x * np.float32(k)})[0], range(RUNS)))
     for k, y in enumerate(found):
-        a = np.sin(x * np.float32(k))
-        exponents = np.exp(np.tanh(a @ a))
+        exponents = np.exp(np.tanh(np.sin(x * np.float32(k)) @ w))
         wanted = (exponents / exponents.sum(axis=1, keepdims=True)).max(axis=1, keepdims=True)
         np.testing.assert_allclose(y, wanted, rtol=1e-3, atol=1e-5)
     spans = {"upload": {}, "GPU work and download": {}}

@@ -1,17 +1,15 @@
 """The pytest plugin together with Playwright's: sessions in a test's own page, in its context, in its browser."""
 
-import functools
-import http.server
 import shutil
 import sys
 import textwrap
-import threading
 import zipfile
-from typing import ClassVar
+from contextlib import closing
 
 import pytest
 import small_models
 from playwright_server import stand_in
+from static_site import StaticSite
 
 import py_ort
 
@@ -113,15 +111,6 @@ globalThis.app = { model, Tensor };
 CLOSED = """<!doctype html><meta http-equiv="Content-Security-Policy" content="frame-src 'none'"><body>"""
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """A plain file server."""
-
-    extensions_map: ClassVar = {**http.server.SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript"}
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """Another site, with a model that py_ort exported."""
@@ -130,12 +119,8 @@ def site(tmp_path_factory):
     py_ort.export(folder / "add.onnx", folder, page=True)
     (folder / "index.html").write_text(PAGE)
     (folder / "closed.html").write_text(CLOSED)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder)) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with closing(StaticSite(folder)) as served:
+        yield served.origin
 
 
 @pytest.fixture
@@ -146,9 +131,16 @@ def project(pytester, site):
     return pytester
 
 
+def run(project: pytest.Pytester, *flags: str, **outcomes: int) -> pytest.RunResult:
+    """Run tests, and check the numbers of their outcomes."""
+    result = project.runpytest_subprocess("-p", "no:cacheprovider", *flags)
+    if outcomes:
+        result.assert_outcomes(**outcomes)
+    return result
+
+
 def test_sessions_in_playwrights_fixtures(project):
-    result = project.runpytest_subprocess("-p", "no:cacheprovider", "-rs", "-v", "--ort-webgpu", "software")
-    result.assert_outcomes(passed=8, skipped=1)
+    result = run(project, "-rs", "-v", "--ort-webgpu", "software", passed=8, skipped=1)
     result.stdout.fnmatch_lines(
         ["*test_page?playwright-webgpu-chromium? PASSED*", "*test_of_a_gpu*SKIPPED*", "SKIPPED*hardware*"]
     )
@@ -156,8 +148,7 @@ def test_sessions_in_playwrights_fixtures(project):
 
 def test_playwrights_options_are_for_them_too(project):
     """A trace of the test's context, with the page of our sessions."""
-    result = project.runpytest_subprocess("-p", "no:cacheprovider", "--tracing", "on", "-k", "test_context")
-    result.assert_outcomes(passed=1, deselected=8)
+    run(project, "--tracing", "on", "-k", "test_context", passed=1, deselected=8)
     (trace,) = project.path.glob("test-results/*/trace.zip")
     with zipfile.ZipFile(trace) as archive:
         told = b"".join(archive.read(name) for name in archive.namelist() if name.endswith(".trace"))
@@ -169,8 +160,7 @@ def test_a_video_of_them(project, monkeypatch):
         pytest.skip("ffmpeg is not installed")
     for name, value in stand_in(project.path / "programs", "ffmpeg", "ffmpeg-linux", program).items():
         monkeypatch.setenv(name, value)
-    result = project.runpytest_subprocess("-p", "no:cacheprovider", "--video", "on", "-k", "test_page and wasm")
-    result.assert_outcomes(passed=1, deselected=8)
+    run(project, "--video", "on", "-k", "test_page and wasm", passed=1, deselected=8)
     (video,) = project.path.glob("test-results/*/video.webm")
     assert video.read_bytes().startswith(b"\x1aE\xdf\xa3")  # a file of Matroska's
 
@@ -180,17 +170,14 @@ def test_with_windows(project):
         pytest.skip("xvfb-run is not installed")
     (project.path / "test_window.py").write_text(textwrap.dedent(WINDOW))
     command = [xvfb, "-a", sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--headed", "test_window.py"]
-    result = project.run(*command, "--ort-webgpu", "software")
-    result.assert_outcomes(passed=2)
+    project.run(*command, "--ort-webgpu", "software").assert_outcomes(passed=2)
 
 
 def test_no_other_browser_stands_in_for_a_channel(pytester):
     pytester.makepyfile("def test(ort_launch_args):\n    assert 'executable_path' not in ort_launch_args\n")
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--browser-channel", "chrome-canary")
-    result.assert_outcomes(passed=1)
+    run(pytester, "--browser-channel", "chrome-canary", passed=1)
 
 
 def test_wrong_markers(pytester):
     pytester.makepyfile("import pytest\n\n@pytest.mark.ort(fp16=True)\ndef test_typo(ort_session):\n    pass\n")
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
-    result.stdout.fnmatch_lines(["*marker ort has no 'fp16'*"])
+    run(pytester).stdout.fnmatch_lines(["*marker ort has no 'fp16'*"])

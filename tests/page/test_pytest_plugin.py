@@ -7,11 +7,11 @@ import shlex
 import numpy as np
 import pytest
 import small_models
-from onnx import TensorProto, helper, numpy_helper
+from npm_packages import peer_dist
+from onnx import TensorProto
 from shared_browser import BROWSER
+from text_form import parse
 
-from py_ort.bench.peer import find_dist
-from py_ort.exceptions import EngineError
 from py_ort.folders import user_caches
 from py_ort.testing.compare import InBrowser, Native, compare
 
@@ -99,61 +99,63 @@ REFERENCE = """
 @pytest.fixture
 def project(pytester):
     pytester.makepyfile(test_models=MODULE)
-    (pytester.path / "add.onnx").write_bytes(small_models.add())
+    write(pytester, add=small_models.add())
     return pytester
 
 
 @pytest.fixture
 def doubles(pytester):
     pytester.makepyfile(test_doubles=DOUBLES)
-    (pytester.path / "doubles.onnx").write_bytes(small_models.add(TensorProto.DOUBLE))
-    y = helper.make_tensor_value_info("y", TensorProto.INT64, [2])
-    shape = small_models.model([helper.make_node("Shape", ["x"], ["y"])], [small_models.floats("x", ["N", 3])], [y])
-    (pytester.path / "shape.onnx").write_bytes(shape)
+    shape = parse("g (float[N,3] x) => (int64[2] y) { y = Shape(x) }").SerializeToString()
+    write(pytester, doubles=small_models.add(TensorProto.DOUBLE), shape=shape)
     return pytester
 
 
-def run(project, *flags):
+def write(project, **models: bytes) -> None:
+    for name, model in models.items():
+        (project.path / f"{name}.onnx").write_bytes(model)
+
+
+def run(project, *flags, lines=(), **outcomes):
+    """Run tests; check the numbers of their outcomes, and lines of the output."""
     # Importing unneeded plugins takes a third of a second.
     alone = [f"-pno:{plugin}" for plugin in ("cacheprovider", "hypothesispytest", "playwright", "xdist")]
-    return project.runpytest_subprocess(*alone, "-v", *flags)
+    result = project.runpytest_subprocess(*alone, "-v", *flags)
+    if outcomes:
+        result.assert_outcomes(**outcomes)
+    result.stdout.fnmatch_lines(lines)
+    return result
 
 
 def test_both_providers(project):
-    result = run(project, "--ort-webgpu", "software")
-    result.assert_outcomes(passed=6, failed=2, errors=1)
-    result.stdout.fnmatch_lines(
-        ["*test_add?chromium-webgpu? PASSED*", "*test_add?chromium-wasm? PASSED*", "*out of memory*"]
-    )
+    lines = ["*test_add?chromium-webgpu? PASSED*", "*test_add?chromium-wasm? PASSED*", "*out of memory*"]
+    run(project, "--ort-webgpu", "software", passed=6, failed=2, errors=1, lines=lines)
 
 
 def test_one_provider(project):
-    result = run(project, "--ort-provider", "wasm", "-k", "add")
-    result.assert_outcomes(passed=1, deselected=4)
+    run(project, "--ort-provider", "wasm", "-k", "add", passed=1, deselected=4)
 
 
 def test_no_such_browser(project):
-    result = run(project, "--ort-browser", "/no/such/browser", "-k", "add and wasm")
-    result.assert_outcomes(failed=1, deselected=7)
-    result.stdout.fnmatch_lines(["*BrowserNotFound*/no/such/browser*"])
+    lines = ["*BrowserNotFound*/no/such/browser*"]
+    run(project, "--ort-browser", "/no/such/browser", "-k", "add and wasm", failed=1, deselected=7, lines=lines)
 
 
 def test_without_webgpu_nothing_passes_as_webgpu(project):
-    result = run(project, "--ort-webgpu", "off", "-k", "add")
-    result.assert_outcomes(passed=1, failed=1, deselected=6)
-    result.stdout.fnmatch_lines(["*test_add?chromium-webgpu? FAILED*", "*NoAdapter: *What helps: *"])
+    lines = ["*test_add?chromium-webgpu? FAILED*", "*NoAdapter: *What helps: *"]
+    run(project, "--ort-webgpu", "off", "-k", "add", passed=1, failed=1, deselected=6, lines=lines)
 
 
 def test_the_variable_decides_without_the_option(project, monkeypatch):
     monkeypatch.setenv("PY_ORT_WEBGPU", "off")
-    run(project, "-k", "add and webgpu").assert_outcomes(failed=1, deselected=7)
-    run(project, "-k", "add and webgpu", "--ort-webgpu", "software").assert_outcomes(passed=1, deselected=7)
+    run(project, "-k", "add and webgpu", failed=1, deselected=7)
+    run(project, "-k", "add and webgpu", "--ort-webgpu", "software", passed=1, deselected=7)
 
 
 def test_without_webgpu_tests_are_skipped_if_asked(project):
-    result = run(project, "--ort-webgpu", "off", "--ort-skip-missing", "-rs", "-k", "add or wrong")
-    result.assert_outcomes(passed=2, failed=1, skipped=3, deselected=2)
-    result.stdout.fnmatch_lines(["*test_add?chromium-webgpu? SKIPPED*", "SKIPPED*WebGPU*What helps: *"])
+    lines = ["*test_add?chromium-webgpu? SKIPPED*", "SKIPPED*WebGPU*What helps: *"]
+    flags = ("--ort-webgpu", "off", "--ort-skip-missing", "-rs", "-k", "add or wrong")
+    run(project, *flags, passed=2, failed=1, skipped=3, deselected=2, lines=lines)
 
 
 def test_that_there_is_no_gpu_is_asked_once(project):
@@ -168,59 +170,50 @@ def test_that_there_is_no_gpu_is_asked_once(project):
         ort_session("add.onnx")
     """
     )
-    result = run(project, "test_gpu.py", "--ort-provider", "webgpu", "-rs", "--durations=0", "-vv")
-    result.assert_outcomes(skipped=3)
-    result.stdout.fnmatch_lines(["SKIPPED*a GPU was asked for*"])
+    flags = ("test_gpu.py", "--ort-provider", "webgpu", "-rs", "--durations=0", "-vv")
+    result = run(project, *flags, skipped=3, lines=["SKIPPED*a GPU was asked for*"])
     took = [float(each) for each in re.findall(r"([\d.]+)s call .*test_fast", str(result.stdout))]
     assert len(took) == 3 and sorted(took)[1] < max(took) / 4, took
 
 
 def test_a_provider_that_is_named_in_the_test_is_not_left_out_either(doubles):
-    result = run(doubles, "--ort-provider", "wasm", "-k", "own_choice or named")
-    result.assert_outcomes(passed=1, failed=1, deselected=3)
-    result.stdout.fnmatch_lines(["*NoAdapter: *webnn: *"])
+    flags = ("--ort-provider", "wasm", "-k", "own_choice or named")
+    run(doubles, *flags, passed=1, failed=1, deselected=3, lines=["*NoAdapter: *webnn: *"])
 
 
 def test_nodes_that_fall_back_are_told(doubles):
-    result = run(doubles, "--ort-provider", "webgpu", "--ort-webgpu", "software", "-k", "plain or marked or shape")
-    result.assert_outcomes(passed=2, failed=1, deselected=2, warnings=2)
-    result.stdout.fnmatch_lines(
-        [
-            "*test_plain?chromium-webgpu? PASSED*",
-            "*test_marked?chromium-webgpu? FAILED*",
-            "*NotImplemented: *1 nodes do not run on webgpu*float64*",
-            "*FallbackWarning: 1 of 1 nodes do not run on webgpu (Add on wasm: webgpu: no kernel for float64*",
-            "*FallbackWarning: 1 of 1 nodes do not run on webgpu (Shape on wasm: shape arithmetic)",
-        ]
-    )
+    lines = [
+        "*test_plain?chromium-webgpu? PASSED*",
+        "*test_marked?chromium-webgpu? FAILED*",
+        "*NotImplemented: *1 nodes do not run on webgpu*float64*",
+        "*FallbackWarning: 1 of 1 nodes do not run on webgpu (Add on wasm: webgpu: no kernel for float64*",
+        "*FallbackWarning: 1 of 1 nodes do not run on webgpu (Shape on wasm: shape arithmetic)",
+    ]
+    flags = ("--ort-provider", "webgpu", "--ort-webgpu", "software", "-k", "plain or marked or shape")
+    run(doubles, *flags, passed=2, failed=1, deselected=2, warnings=2, lines=lines)
 
 
 def test_webgl(project):
-    result = run(project, "--ort-provider", "webgl", "--ort-no-fallback", "-k", "add")
-    result.assert_outcomes(passed=1, deselected=4)
-    result.stdout.fnmatch_lines(["*test_add?chromium-webgl? PASSED*"])
+    flags = ("--ort-provider", "webgl", "--ort-no-fallback", "-k", "add")
+    run(project, *flags, passed=1, deselected=4, lines=["*test_add?chromium-webgl? PASSED*"])
 
 
 def test_no_fallback_for_all(doubles):
-    result = run(doubles, "--ort-webgpu", "software", "--ort-no-fallback", "-k", "plain or own_choice")
-    result.assert_outcomes(passed=3, failed=1, deselected=6)  # on wasm no node falls back
+    flags = ("--ort-webgpu", "software", "--ort-no-fallback", "-k", "plain or own_choice")
+    run(doubles, *flags, passed=3, failed=1, deselected=6)  # on wasm no node falls back
 
 
 def test_outputs_are_compared_with_native_onnxruntime(pytester, py_ort_command):
     pytester.makepyfile(test_reference=REFERENCE)
-    (pytester.path / "add.onnx").write_bytes(small_models.add())
-    drawn = helper.make_node("RandomUniformLike", ["x"], ["y"])  # one of 8 may be close by chance
-    ends = [small_models.floats("x", [8])], [small_models.floats("y", [8])]
-    (pytester.path / "random.onnx").write_bytes(small_models.model([drawn], *ends))
-    result = run(pytester, "--ort-provider", "wasm")
-    result.assert_outcomes(passed=3, failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "*on chromium-wasm outputs differ from native onnxruntime's:*",
-            "*output 'y': ? of 8 elements differ, first at ???: got *, wanted * (worst: * of the largest)*",
-            "*the first value that differs is 'y' of RandomUniformLike '': ? of 8 elements differ*",
-        ]
-    )
+    # One of 8 may be close by chance.
+    random = parse("g (float[8] x) => (float[8] y) { y = RandomUniformLike(x) }").SerializeToString()
+    write(pytester, add=small_models.add(), random=random)
+    lines = [
+        "*on chromium-wasm outputs differ from native onnxruntime's:*",
+        "*output 'y': ? of 8 elements differ, first at ???: got *, wanted * (worst: * of the largest)*",
+        "*the first value that differs is 'y' of RandomUniformLike '': ? of 8 elements differ*",
+    ]
+    result = run(pytester, "--ort-provider", "wasm", passed=3, failed=1, lines=lines)
     (command,) = re.findall(r"E +all values: py-ort (.*)", str(result.stdout))
     status, said, _ = py_ort_command(*shlex.split(command))
     assert status == 1 and "first: 'y' of RandomUniformLike" in said
@@ -228,15 +221,11 @@ def test_outputs_are_compared_with_native_onnxruntime(pytester, py_ort_command):
 
 def test_the_engine_that_others_ship(project, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(CACHES))  # it is fetched there once
-    try:
-        find_dist()
-    except EngineError as e:
-        pytest.skip(str(e))
+    peer_dist()
     x = np.linspace(-2, 2, 64, dtype=np.float32).reshape(8, 8)
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["product"]), helper.make_node("Softmax", ["product"], ["y"])]
-    ends = [small_models.floats("x", ["rows", 8])], [small_models.floats("y", None)]
-    model = small_models.model(nodes, *ends, [numpy_helper.from_array(np.cos(x), "w")])
-    (project.path / "exact.onnx").write_bytes(model)
+    text = "g (float[rows,8] x) => (y) { product = MatMul(x, w)  y = Softmax(product) }"
+    model = parse(text, {"w": np.cos(x)}).SerializeToString()
+    write(project, exact=model)
     np.save(project.path / "x.npy", x)
     project.makepyfile(
         test_peer="""
@@ -263,13 +252,10 @@ def test_the_engine_that_others_ship(project, monkeypatch):
     """
     )
     alone = (project, "test_peer.py", "--ort-webgpu", "software", "-W", "error")
-    result = run(*alone, "-k", "not exact", "-rs")
-    result.assert_outcomes(passed=2, skipped=1, deselected=2)
-    result.stdout.fnmatch_lines(["SKIPPED*onnxruntime-web is not among --ort-engine (py_ort)"])
+    lines = ["SKIPPED*onnxruntime-web is not among --ort-engine (py_ort)"]
+    run(*alone, "-k", "not exact", "-rs", passed=2, skipped=1, deselected=2, lines=lines)
     engines = ("--ort-engine", "py_ort", "--ort-engine", "onnxruntime-web", "--ort-provider", "wasm")
-    result = run(*alone, *engines)
-    result.assert_outcomes(passed=3, failed=2)
-    result.stdout.fnmatch_lines(["*test_theirs?chromium-wasm-onnxruntime-web? PASSED*"])
+    result = run(*alone, *engines, passed=3, failed=2, lines=["*test_theirs?chromium-wasm-onnxruntime-web? PASSED*"])
     differs = r"on chromium-wasm-onnxruntime-web outputs differ.*\n.*\n.*(the first value that .*)"
     (told,) = set(re.findall(f"Failed: {differs}", str(result.stdout)))  # in CI, the summary repeats it
     peer = InBrowser("wasm", "onnxruntime-web", {"browser": BROWSER})
@@ -300,10 +286,9 @@ FAILING = """
 def failing(project):
     """Tests that fail in all possible ways; `many.onnx` has twenty outputs, all of them random."""
     project.makepyfile(test_failing=FAILING)
-    names = [f"y{number}" for number in range(20)]
-    nodes = [helper.make_node("RandomUniformLike", ["x"], [name], name=f"draw {name}") for name in names]
-    ends = [small_models.floats("x", [64])], [small_models.floats(name, [64]) for name in names]
-    (project.path / "many.onnx").write_bytes(small_models.model(nodes, *ends))
+    outputs = ", ".join(f"float[64] y{number}" for number in range(20))
+    nodes = "  ".join(f"y{number} = RandomUniformLike(x)" for number in range(20))
+    write(project, many=parse(f"g (float[64] x) => ({outputs}) {{ {nodes} }}").SerializeToString())
     return project
 
 

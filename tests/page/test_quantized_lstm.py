@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 import pytest
 from contributed_cases import PROVIDERS, Case, Draws, check
-from onnx import helper, numpy_helper
 from standard_form import run_native
+from text_form import parse
 from unsigned_weights import unsigned_weights
 
 from py_ort import BrowserOptions
@@ -75,22 +75,15 @@ def test_what_quantize_dynamic_makes(tmp_path, new_session, provider):
     """A model of two layers, quantized by onnxruntime's own tool."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    def layer(name: str, x: str, y: str, size: int) -> list[onnx.NodeProto]:
-        arrays = {"w": (2, 4 * HIDDEN, size), "r": (2, 4 * HIDDEN, HIDDEN), "b": (2, 8 * HIDDEN)}
-        constants.extend(numpy_helper.from_array(f32(*dims) / 3, name + k) for k, dims in arrays.items())
-        lstm = helper.make_node(
-            "LSTM", [x, *(name + k for k in arrays)], [name], hidden_size=HIDDEN, direction="bidirectional"
-        )
-        transposed = helper.make_node("Transpose", [name], [name + "t"], perm=[0, 2, 1, 3])
-        return [lstm, transposed, helper.make_node("Reshape", [name + "t", "shape"], [y])]
-
-    constants = [numpy_helper.from_array(np.array([0, 0, 2 * HIDDEN]), "shape")]
-    nodes = [*layer("one", "x", "between", INPUT), *layer("two", "between", "y", 2 * HIDDEN)]
-    infos = [helper.make_tensor_value_info("x", 1, ["steps", "batch", INPUT])]
-    results = [helper.make_tensor_value_info("y", 1, ["steps", "batch", 2 * HIDDEN])]
-    graph = helper.make_graph(nodes, "g", infos, results, constants)
+    sizes = {"w": (2, 4 * HIDDEN, INPUT), "v": (2, 4 * HIDDEN, 2 * HIDDEN)}
+    sizes |= dict.fromkeys(("r", "s"), (2, 4 * HIDDEN, HIDDEN)) | dict.fromkeys(("b", "c"), (2, 8 * HIDDEN))
+    constants = {name: f32(*size) / 3 for name, size in sizes.items()} | {"shape": np.array([0, 0, 2 * HIDDEN])}
+    lstm, turn = f'LSTM<hidden_size={HIDDEN}, direction="bidirectional">', "Transpose<perm=[0,2,1,3]>"
+    text = f"""g (float[steps,batch,{INPUT}] x) => (float[steps,batch,{2 * HIDDEN}] y) {{
+        one = {lstm}(x, w, r, b)  one_t = {turn}(one)  between = Reshape(one_t, shape)
+        two = {lstm}(between, v, s, c)  two_t = {turn}(two)  y = Reshape(two_t, shape) }}"""
     plain, quantized = tmp_path / "plain.onnx", tmp_path / "quantized.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), plain)
+    onnx.save(parse(text, constants, 17), plain)
     quantize_dynamic(plain, quantized, weight_type=QuantType.QInt8)
     assert "DynamicQuantizeLSTM" in {node.op_type for node in onnx.load(quantized).graph.node}
     feeds = {"x": f32(9, 1, INPUT)}

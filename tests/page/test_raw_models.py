@@ -65,15 +65,13 @@ def site(tmp_path_factory):
         shutil.copy(file, folder)
     (folder / "index.html").write_text(PAGE)
     (folder / "peer").symlink_to(peer_dist())
-    models = {"add": small_models.add(), "forms": parse(FORMS).SerializeToString()}
+    models = {"add": small_models.add(), "forms": parse(FORMS).SerializeToString(), "older": small_models.add()}
+    models |= {"unknown": small_models.unknown_operator(), "endless": parse(ENDLESS).SerializeToString()}
     models["times"] = parse(TIMES).SerializeToString()
-    models["unknown"] = small_models.unknown_operator()
     for name, model in models.items():
         (folder / f"{name}.onnx").write_bytes(model)
-        if name != "unknown":
-            py_ort.export(model, folder / f"{name}.pyort", providers=["wasm"])
-    (folder / "endless.onnx").write_bytes(parse(ENDLESS).SerializeToString())
-    (folder / "older.onnx").write_bytes(small_models.add())
+    for name in ("add", "forms"):
+        py_ort.export(models[name], folder / f"{name}.pyort", providers=["wasm"])
     for name in ("older", "alone"):
         (folder / f"{name}.pyort").write_bytes(as_version(folder / "add.pyort", -1))
     damaged = bytearray((folder / "add.pyort").read_bytes())

@@ -10,10 +10,7 @@ from text_form import parse
 
 RNG = np.random.default_rng(4)
 NUMBERS = {"zero": np.float32(0), "hidden": np.float32(-np.inf), "scale": np.float32(0.25)}
-MASKS = {
-    "added": "mask = Where(seen, zero, hidden)  m = Add(c, mask)",
-    "chosen": "m = Where(seen, c, hidden)",
-}
+MASKS = {"added": "mask = Where(seen, zero, hidden)  m = Add(c, mask)", "chosen": "m = Where(seen, c, hidden)"}
 GUARDS = {
     "as it is": "w = Softmax<axis=-1>(m)",
     "guarded": "p = Softmax<axis=-1>(m) n = IsNaN(p) w = Where(n, zero, p)",

@@ -16,10 +16,7 @@ HEADS, KV_HEADS, SIZE, BLOCK, BLOCKS = 4, 2, 16, 16, 4
 CAPACITY = BLOCK * BLOCKS
 ANGLES = np.arange(CAPACITY, dtype=np.float32)[:, None] / np.array([1, 3, 10, 30, 100, 300, 1000, 3000], np.float32)
 LAYOUTS = np.array(
-    [
-        [[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 1, 1, 1]],
-        [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 0, 0, 1]],
-    ]
+    [[[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 1, 1, 1]], [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 0, 0, 1]]]
 )
 INPUTS = (
     *("query", "key", "value", "past_key", "past_value", "block_rows", "block_columns"),

@@ -41,7 +41,7 @@ def script(tmp_path):
 def test_a_script_with_its_arguments(script, as_module):
     program = ("-m", "program") if as_module else (str(script),)
     said = _run("-m", "py_ort", "--providers", "wasm", *program, "--verbose", "-x", PYTHONPATH=_path(script.parent))
-    assert said == f"py_ort.runtime.inference_session ['CPUExecutionProvider'] {Y} ['--verbose', '-x'] __main__\n"
+    assert said == f"{OURS} ['CPUExecutionProvider'] {Y} ['--verbose', '-x'] __main__\n"
 
 
 def test_a_script_that_is_not_there(tmp_path):
@@ -49,12 +49,7 @@ def test_a_script_that_is_not_there(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("wasm", "py_ort.runtime.inference_session"),
-        ("1", "py_ort.runtime.inference_session"),
-        ("0", onnxruntime.InferenceSession.__mro__[1].__module__),
-    ],
+    ("value", "expected"), [("wasm", OURS), ("1", OURS), ("0", onnxruntime.InferenceSession.__mro__[1].__module__)]
 )
 def test_the_variable_is_for_a_whole_process(script, tmp_path, value, expected):
     """`site` reads the line from any folder of packages, here one added by PYTHONPATH's sitecustomize."""
@@ -67,7 +62,7 @@ def test_the_variable_is_for_a_whole_process(script, tmp_path, value, expected):
 def test_a_search_for_it_is_no_import(script):
     """Libraries search first, to find out if they can import it."""
     script.write_text("import importlib.util; assert importlib.util.find_spec('onnxruntime')\n" + PROGRAM)
-    assert "py_ort.runtime.inference_session" in _run("-m", "py_ort", "--providers", "wasm", str(script))
+    assert OURS in _run("-m", "py_ort", "--providers", "wasm", str(script))
 
 
 def _path(folder):

@@ -35,6 +35,13 @@ def chromium():
         browser.close()
 
 
+@pytest.fixture
+def page(chromium):
+    opened = chromium.new_page()
+    yield opened
+    opened.close()
+
+
 def lay_out(folder: Path, sample: str, runtime: str) -> None:
     """A sample with its model and the runtime in a folder next to it or in it."""
     shutil.copytree(SAMPLES / sample, folder / sample)
@@ -54,38 +61,33 @@ def check(page: Any) -> None:
 
 
 @pytest.mark.parametrize("sample", ["page", "worker"])
-def test_plain_modules(chromium, serve, tmp_path, sample):
+def test_plain_modules(page, serve, tmp_path, sample):
     lay_out(tmp_path, sample, "runtime")
-    page = chromium.new_page()
     page.goto(f"{serve(tmp_path).origin}/{sample}/")
     check(page)
-    page.close()
 
 
-def test_offline(chromium, serve, tmp_path):
+def test_offline(page, serve, tmp_path):
     """After the first visit, it does not need its server."""
     lay_out(tmp_path, "offline", "offline/runtime")
     site = serve(tmp_path)
-    page = chromium.new_page()
     page.goto(f"{site.origin}/offline/")
     check(page)
     site.close()
     page.reload()
     check(page)
-    page.close()
 
 
 _OPEN_DECODER = """import('./runtime/py_ort.mjs').then(({ InferenceSession }) =>
     InferenceSession.create('decoder.pyort', { executionProviders: ['wasm'] }))"""
 
 
-def test_generate_offline(chromium, serve, tmp_path):
+def test_generate_offline(page, serve, tmp_path):
     """Its file is loaded on first use: by then there may be no network."""
     lay_out(tmp_path, "offline", "offline/runtime")
     decoder = language_model("growing")
     py_ort.export(decoder.SerializeToString(), tmp_path / "offline/decoder.pyort", providers=["wasm"])
     site = serve(tmp_path)
-    page = chromium.new_page()
     page.goto(f"{site.origin}/offline/")
     check(page)
     page.evaluate(f"{_OPEN_DECODER}.then((session) => session.release())")
@@ -96,10 +98,9 @@ def test_generate_offline(chromium, serve, tmp_path):
         f"{_OPEN_DECODER}.then((session) => session.generate([3, 1, 4], {{ maxNewTokens: 4 }}).result)"
     )
     assert tokens == native_greedy(decoder, [3, 1, 4], 4)
-    page.close()
 
 
-def test_vite(chromium, serve, tmp_path):
+def test_vite(page, serve, tmp_path):
     folder = tmp_path / "vite"
     shutil.copytree(SAMPLES / "vite", folder)
     py_ort.export(small_models.two_products(), folder / "public/model.pyort")
@@ -111,7 +112,5 @@ def test_vite(chromium, serve, tmp_path):
     if done.returncode:
         pytest.skip(f"npm cannot fetch Vite: {done.stderr.strip()[-300:]}")
     subprocess.run(["npx", "--no-install", "vite", "build"], cwd=folder, check=True)
-    page = chromium.new_page()
     page.goto(f"{serve(folder / 'dist').origin}/")
     check(page)
-    page.close()
