@@ -1,4 +1,4 @@
-"""The pytest plugin, in a separate pytest."""
+"""The pytest plugin, in a pytest of its own."""
 
 import json
 import re
@@ -7,6 +7,7 @@ import shlex
 import numpy as np
 import pytest
 import small_models
+from _pytest.pytester import SysModulesSnapshot
 from npm_packages import peer_dist
 from onnx import TensorProto
 from shared_browser import BROWSER
@@ -116,20 +117,34 @@ def write(project, **models: bytes) -> None:
         (project.path / f"{name}.onnx").write_bytes(model)
 
 
-def run(project, *flags, lines=(), **outcomes):
-    """Run tests; check the numbers of their outcomes, and lines of the output."""
+@pytest.fixture(autouse=True)
+def modules_stay(monkeypatch):
+    """Keep the modules that a run imports, but for its tests: a second import would make their classes again."""
+
+    def snapshot(pytester):
+        return SysModulesSnapshot(lambda name: not name.startswith("test_"))
+
+    monkeypatch.setattr(pytest.Pytester, "_Pytester__take_sys_modules_snapshot", snapshot)
+
+
+def run(project, *flags, lines=(), process=False, **outcomes):
+    """Run tests; check the numbers of their outcomes, and lines of the output.
+
+    Their browsers are those of this process. `process` starts another one, for runs in which each warning counts.
+    """
     # Importing unneeded plugins takes a third of a second.
     alone = [f"-pno:{plugin}" for plugin in ("cacheprovider", "hypothesispytest", "playwright", "xdist")]
-    result = project.runpytest_subprocess(*alone, "-v", *flags)
+    result = (project.runpytest_subprocess if process else project.runpytest_inprocess)(*alone, "-v", *flags)
     if outcomes:
         result.assert_outcomes(**outcomes)
     result.stdout.fnmatch_lines(lines)
     return result
 
 
-def test_both_providers(project):
+def test_both_providers(project, page_errors):
     lines = ["*test_add?chromium-webgpu? PASSED*", "*test_add?chromium-wasm? PASSED*", "*out of memory*"]
     run(project, "--ort-webgpu", "software", passed=6, failed=2, errors=1, lines=lines)
+    page_errors.clear()
 
 
 def test_one_provider(project):
@@ -190,7 +205,7 @@ def test_nodes_that_fall_back_are_told(doubles):
         "*FallbackWarning: 1 of 1 nodes do not run on webgpu (Shape on wasm: shape arithmetic)",
     ]
     flags = ("--ort-provider", "webgpu", "--ort-webgpu", "software", "-k", "plain or marked or shape")
-    run(doubles, *flags, passed=2, failed=1, deselected=2, warnings=2, lines=lines)
+    run(doubles, *flags, process=True, passed=2, failed=1, deselected=2, warnings=2, lines=lines)
 
 
 def test_webgl(project):
@@ -253,9 +268,10 @@ def test_the_engine_that_others_ship(project, monkeypatch):
     )
     alone = (project, "test_peer.py", "--ort-webgpu", "software", "-W", "error")
     lines = ["SKIPPED*onnxruntime-web is not among --ort-engine (py_ort)"]
-    run(*alone, "-k", "not exact", "-rs", passed=2, skipped=1, deselected=2, lines=lines)
+    run(*alone, "-k", "not exact", "-rs", process=True, passed=2, skipped=1, deselected=2, lines=lines)
     engines = ("--ort-engine", "py_ort", "--ort-engine", "onnxruntime-web", "--ort-provider", "wasm")
-    result = run(*alone, *engines, passed=3, failed=2, lines=["*test_theirs?chromium-wasm-onnxruntime-web? PASSED*"])
+    lines = ["*test_theirs?chromium-wasm-onnxruntime-web? PASSED*"]
+    result = run(*alone, *engines, process=True, passed=3, failed=2, lines=lines)
     differs = r"on chromium-wasm-onnxruntime-web outputs differ.*\n.*\n.*(the first value that .*)"
     (told,) = set(re.findall(f"Failed: {differs}", str(result.stdout)))  # in CI, the summary repeats it
     peer = InBrowser("wasm", "onnxruntime-web", {"browser": BROWSER})
