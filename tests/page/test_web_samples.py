@@ -36,7 +36,7 @@ def chromium():
 
 
 @pytest.fixture
-def page(chromium):
+def tab(chromium):
     opened = chromium.new_page()
     yield opened
     opened.close()
@@ -61,46 +61,46 @@ def check(page: Any) -> None:
 
 
 @pytest.mark.parametrize("sample", ["page", "worker"])
-def test_plain_modules(page, serve, tmp_path, sample):
+def test_plain_modules(tab, serve, tmp_path, sample):
     lay_out(tmp_path, sample, "runtime")
-    page.goto(f"{serve(tmp_path).origin}/{sample}/")
-    check(page)
+    tab.goto(f"{serve(tmp_path).origin}/{sample}/")
+    check(tab)
 
 
-def test_offline(page, serve, tmp_path):
+def test_offline(tab, serve, tmp_path):
     """After the first visit, it does not need its server."""
     lay_out(tmp_path, "offline", "offline/runtime")
     site = serve(tmp_path)
-    page.goto(f"{site.origin}/offline/")
-    check(page)
+    tab.goto(f"{site.origin}/offline/")
+    check(tab)
     site.close()
-    page.reload()
-    check(page)
+    tab.reload()
+    check(tab)
 
 
 _OPEN_DECODER = """import('./runtime/py_ort.mjs').then(({ InferenceSession }) =>
     InferenceSession.create('decoder.pyort', { executionProviders: ['wasm'] }))"""
 
 
-def test_generate_offline(page, serve, tmp_path):
+def test_generate_offline(tab, serve, tmp_path):
     """Its file is loaded on first use: by then there may be no network."""
     lay_out(tmp_path, "offline", "offline/runtime")
     decoder = language_model("growing")
     py_ort.export(decoder.SerializeToString(), tmp_path / "offline/decoder.pyort", providers=["wasm"])
     site = serve(tmp_path)
-    page.goto(f"{site.origin}/offline/")
-    check(page)
-    page.evaluate(f"{_OPEN_DECODER}.then((session) => session.release())")
+    tab.goto(f"{site.origin}/offline/")
+    check(tab)
+    tab.evaluate(f"{_OPEN_DECODER}.then((session) => session.release())")
     site.close()
-    page.reload()
-    check(page)
-    tokens = page.evaluate(
+    tab.reload()
+    check(tab)
+    tokens = tab.evaluate(
         f"{_OPEN_DECODER}.then((session) => session.generate([3, 1, 4], {{ maxNewTokens: 4 }}).result)"
     )
     assert tokens == native_greedy(decoder, [3, 1, 4], 4)
 
 
-def test_vite(page, serve, tmp_path):
+def test_vite(tab, serve, tmp_path):
     folder = tmp_path / "vite"
     shutil.copytree(SAMPLES / "vite", folder)
     py_ort.export(small_models.two_products(), folder / "public/model.pyort")
@@ -112,5 +112,5 @@ def test_vite(page, serve, tmp_path):
     if done.returncode:
         pytest.skip(f"npm cannot fetch Vite: {done.stderr.strip()[-300:]}")
     subprocess.run(["npx", "--no-install", "vite", "build"], cwd=folder, check=True)
-    page.goto(f"{serve(folder / 'dist').origin}/")
-    check(page)
+    tab.goto(f"{serve(folder / 'dist').origin}/")
+    check(tab)
