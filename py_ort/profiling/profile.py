@@ -145,8 +145,8 @@ class Profile:
     def _add_kernels(self, rows: Sequence[Mapping[str, Any]], about: Mapping[str, Any]) -> None:
         if rows and rows[0].get("ms") is None:
             self.note(
-                "the device has no times of single dispatches: on WebGPU the adapter lacks timestamp-query, on WebGL "
-                "the browser lacks EXT_disjoint_timer_query_webgl2"
+                "the device has no times of single dispatches: on WebGPU the adapter has no timestamp-query, on WebGL "
+                "the browser has no EXT_disjoint_timer_query_webgl2"
             )
             return
         for _, group in groupby(rows, lambda row: row.get("node_index")):
