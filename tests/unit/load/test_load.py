@@ -169,7 +169,10 @@ _BLOCKS, _JOINED = "com.microsoft.MatMulNBits", "g (uint8[2] x, float s, uint8 z
         (f"g (float[2,32] x) => (float[2,n] y) {{ y = {_BLOCKS}<K=32, N=4, block_size=32>(x, x) }}", "has 2 inputs"),
         ("g (float[2] x) => (float[2] y) { y = com.microsoft.BiasGelu(x, x, x) }", "has 3 inputs, not 2"),
         ("g (float[2] x) => (float[2] y) { y = SimplifiedLayerNormalization(x) }", "has 1 inputs, not 2"),
-        ("g (float[2] x) => (float[2] y) { y, z = com.microsoft.CausalConvWithState(x, x) }", "ranks of its inputs do not fit"),
+        (
+            "g (float[2] x) => (float[2] y) { y, z = com.microsoft.CausalConvWithState(x, x) }",
+            "ranks of its inputs do not fit",
+        ),
         *(
             (
                 f"{_JOINED} {{ y = com.microsoft.QLinearConcat<axis=0>({given}) }}",
