@@ -145,6 +145,7 @@ export const cases = {
     // A run does not wait for the generation: this one has no feeds.
     await fails(() => within(async () => void (await session.run({}))), 'no feed for the input');
     equal(await session.generate(PROMPT, { maxNewTokens: 3, eos: wanted[1] }).result, wanted.slice(0, 2));
+    await fails(() => within(() => session.release()), 'this session was released');
   },
 
   'a mask, and JSON': async (session, wanted) => {
