@@ -11,6 +11,7 @@ import small_models
 from npm_packages import peer_dist
 from onnx import TensorProto, helper, numpy_helper
 from text_form import parse
+from waiting import wait_until
 
 from py_ort.bench import Row
 from py_ort.bench.benchmark_table import _COLUMNS, cells
@@ -51,11 +52,16 @@ def test_a_row_for_each_provider(bench):
 
 
 def test_beside_each_time_is_what_the_device_could_do_at_best(bench):
-    DEVICES.clear()  # at the time of the run: a floor above it is none
-    product = parse(
-        "g (float[256,256] x) => (float[256,256] y) { y = MatMul(x, w) }", {"w": np.ones((256, 256), np.float32)}
-    )
-    _, (gpu, cpu), _ = bench(*GPU, model=product.SerializeToString())
+    text = "g (float[256,256] x) => (float[256,256] y) { y = MatMul(x, w) }"
+    product = parse(text, {"w": np.ones((256, 256), np.float32)}).SerializeToString()
+
+    def measured():
+        """On a busy machine a device's numbers may not settle, or be worse than the run's: then there is no floor."""
+        DEVICES.clear()
+        rows = bench(*GPU, model=product)[1]
+        return rows if all(row["floor"] for row in rows) else None
+
+    gpu, cpu = wait_until(measured, 200)
     for row in gpu, cpu:
         floor = row["floor"]
         assert min(floor[part] for part in ("arithmetic_ms", "memory_ms", "transfers_ms")) > 0
