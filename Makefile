@@ -49,7 +49,7 @@ STAMPS := build/stamps
 GENERATED := py_ort/schema/gen web/src/schema wasm_build/include/py_ort/gen
 BIOME := web/node_modules/.bin/biome
 files = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -name '.*' 2>/dev/null)
-CXX_FILES = $(filter %.cc %.h,$(filter-out %_generated.h,$(call files,wasm_build)))
+CXX_FILES = $(filter %.cc %.h,$(filter-out wasm_build/include/py_ort/gen/%,$(call files,wasm_build)))
 
 .PHONY: docs run test kernels fuzz bounds large libraries numpy1 onnx121 browsers webnn matrix check format conformance build \
   setup wheel npm release clean again
