@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from py_ort.providers import DEFAULT, PROVIDERS, on_device, with_cpu
+from py_ort.providers import DEFAULT, PROVIDERS, canonical_provider, on_device, with_cpu
 from py_ort.runtime.engines import ENGINES, OURS
 from py_ort.testing.captures import is_lent, prepare_capture
 from py_ort.testing.marks import MARKER, WITHIN, Wanted
@@ -327,7 +327,8 @@ def assert_matches_reference(
         fed, wanted = reference(model, feeds)
         session = ort_session(model, **options)
         if wrong := differences(session, fed, wanted, tolerance, steps):
-            where = ort_target._replace(engine=options.get("engine", ort_target.engine))
+            provider = canonical_provider(session.get_providers()[0])
+            where = ort_target._replace(provider=provider, engine=options.get("engine", ort_target.engine))
             if len(wrong) > _OUTPUTS:
                 wrong[_OUTPUTS:] = [f"{len(wrong) - _OUTPUTS} more outputs"]
             session_options = {"browser": _ort_place[0](), **options}

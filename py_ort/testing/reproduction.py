@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from py_ort.browser.browser_options import BrowserOptions
+from py_ort.compiler.load import read_proto
 from py_ort.compiler.package.format import is_package
 from py_ort.providers import canonical_provider
 from py_ort.runtime.engines import OURS
 from py_ort.testing.case import Case
+from py_ort.testing.split_model import kernels_of
+from py_ort.user_kernels import registered_kernels
+from py_ort.user_kernels.registry import kernel_file
 
 if TYPE_CHECKING:
     import pytest
@@ -52,6 +56,8 @@ def of_model(
 ) -> str:
     """Return the command that compares every value of a model; "" if no file can have the model or its feeds.
 
+    A comment at its end names arguments of the session, and user kernels, that the command lacks.
+
     Args:
         model: An ONNX file.
         feeds: Arrays by input name.
@@ -67,8 +73,14 @@ def of_model(
     files = {name: save_array(at, name, array) for name, array in arrays.items()}
     more = [] if tolerance is None else ["--tolerance", f"{tolerance:g}"]
     more += ["--steps", str(steps)] if steps else []
+    kernels = kernels_of(read_proto(model)).values() if registered_kernels() else ()
+    there = dict.fromkeys(file for kernel in kernels if (file := kernel_file(kernel)))
+    more += [text for file in there for text in ("--kernels", os.path.relpath(file))]
+    lacks = [f"--kernels FILE with {kernel.name}" for kernel in kernels if not kernel_file(kernel)]
+    lacks += [f"{name}=" for name in side.options if name not in ("browser", "engine", "providers")]
     browser = BrowserOptions.of(side.options["browser"])
-    return _command(["compare", *arguments(model, files)], side.provider, side.engine, browser, more)
+    command = _command(["compare", *arguments(model, files)], side.provider, side.engine, browser, more)
+    return f"{command}  # without {', '.join(lacks)}" if lacks else command
 
 
 def of_test(test: str, target: Mapping[str, str], config: pytest.Config) -> str:

@@ -34,13 +34,18 @@ def split(
         PyOrtError: The model cannot be read.
         InvalidArgument: A kernel that the model needs has no reference.
     """
-    kernels = {(each.domain, each.op_type): each for each in registered_kernels().values()}
-    if not kernels:
+    if not registered_kernels():
         return None
     proto = read_proto(model)
-    if not any((node.domain, node.op_type) in kernels for node in proto.graph.node):
-        return None
-    return SplitModel(proto, os.fsdecode(folder or "."), kernels, make_session)
+    kernels = kernels_of(proto)
+    return SplitModel(proto, os.fsdecode(folder or "."), kernels, make_session) if kernels else None
+
+
+def kernels_of(proto: onnx.ModelProto) -> Kernels:
+    """Return the registered user kernels that nodes of a model's main graph run, by domain and operator."""
+    known = {(each.domain, each.op_type): each for each in registered_kernels().values()}
+    used = dict.fromkeys((node.domain, node.op_type) for node in proto.graph.node)
+    return {key: known[key] for key in used if key in known}
 
 
 class SplitModel:

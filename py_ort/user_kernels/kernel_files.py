@@ -11,7 +11,7 @@ from typing import Any
 
 from py_ort.exceptions import InvalidArgument, NoSuchFile
 from py_ort.user_kernels.kernel import UserKernel, required
-from py_ort.user_kernels.registry import register_kernel, registered_kernels
+from py_ort.user_kernels.registry import register_kernel, registered_kernels, set_kernel_file
 
 _LINE = re.compile(r"\s*//\s*(\w+)(?:\s+(\w+))?\s*:\s*(.*?)\s*$")
 _LISTS = ("inputs", "outputs", "host")
@@ -38,10 +38,14 @@ def load_kernels(path: str | os.PathLike[str]) -> list[UserKernel]:
     if not file.is_file():
         raise NoSuchFile(f"there is no file {file}")
     if file.suffix == ".wgsl":
-        return [register_kernel(read_wgsl(file.read_text(), str(file)))]
-    if file.suffix == ".py":
-        return _run_python(file)
-    raise InvalidArgument(f"{file}: kernels come in .wgsl and .py files")
+        made = [read_wgsl(file.read_text(), str(file))]
+        set_kernel_file(made[0], file)
+        register_kernel(made[0])
+    elif file.suffix == ".py":
+        made = _run_python(file)
+    else:
+        raise InvalidArgument(f"{file}: kernels come in .wgsl and .py files")
+    return made
 
 
 def read_wgsl(text: str, where: str = "the kernel") -> UserKernel:
@@ -104,6 +108,7 @@ def _run_python(file: Path) -> list[UserKernel]:
     exec(compile(file.read_bytes(), str(file), "exec"), module.__dict__)
     for value in list(vars(module).values()):
         if isinstance(value, UserKernel) and value not in registered_kernels().values():
+            set_kernel_file(value, file)
             register_kernel(value)
     made = [kernel for kernel in registered_kernels().values() if kernel not in before]
     if not made:

@@ -8,8 +8,11 @@ part of the key of a cached plan.
 
 from __future__ import annotations
 
+import sys
 import threading
+from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from py_ort.boundary import public_function
 from py_ort.exceptions import InvalidArgument
@@ -17,6 +20,8 @@ from py_ort.ir.operators import REGISTERED
 from py_ort.user_kernels.kernel import RequiredAttribute, UserKernel
 
 _lock = threading.Lock()
+#: Files that register a kernel when they are run, where known.
+_files: WeakKeyDictionary[UserKernel, Path] = WeakKeyDictionary()
 _SINCE_VERSION = 1
 _ONNX_TYPES = {"float32": "float", "float64": "double"}
 
@@ -50,6 +55,8 @@ def register_kernel(kernel: UserKernel | str, /, **fields: Any) -> UserKernel:
         _forget_schema(key)
         _learn_schema(kernel)
         REGISTERED[key] = declaration(kernel)
+    if file := _module_of_caller():
+        set_kernel_file(kernel, file)
     return kernel
 
 
@@ -71,6 +78,25 @@ def unregister_kernel(name: str) -> None:
 def registered_kernels() -> dict[str, UserKernel]:
     """Return the registered kernels by name."""
     return {each.kernel.name: each.kernel for each in REGISTERED.values() if isinstance(each.kernel, UserKernel)}
+
+
+def kernel_file(kernel: UserKernel) -> Path | None:
+    """Return the file from which `load_kernels` registers a kernel; None: none is known."""
+    return _files.get(kernel)
+
+
+def set_kernel_file(kernel: UserKernel, file: Path) -> None:
+    """Remember a kernel's file, unless a file is known."""
+    _files.setdefault(kernel, file.resolve())
+
+
+def _module_of_caller() -> Path | None:
+    """Return the file whose top level called py_ort; None if a function did, which may depend on anything."""
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "py_ort":
+        frame = frame.f_back
+    file = Path(frame.f_code.co_filename)
+    return file if frame.f_code.co_name == "<module>" and file.is_file() else None
 
 
 def _built_in() -> set[tuple[str, str]]:

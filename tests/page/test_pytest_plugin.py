@@ -79,6 +79,7 @@ REFERENCE = """
     import numpy as np
     import pytest
 
+    from py_ort import GraphOptimizationLevel, SessionOptions
     from py_ort.exceptions import NotImplemented
 
     def test_same(assert_matches_reference):
@@ -90,6 +91,12 @@ REFERENCE = """
 
     def test_differs(assert_matches_reference):
         assert_matches_reference("random.onnx", {"x": np.zeros(8, np.float32)})
+
+    def test_own_session(assert_matches_reference):
+        options = SessionOptions()
+        options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL
+        feeds = {"x": np.zeros(8, np.float32)}
+        assert_matches_reference("random.onnx", feeds, sess_options=options, providers=["wasm"])
 
     def test_no_reference(assert_matches_reference):
         with pytest.raises(NotImplemented, match="no reference to compare with: onnxruntime .* refuses"):
@@ -228,10 +235,12 @@ def test_outputs_are_compared_with_native_onnxruntime(pytester, py_ort_command):
         "*output 'y': ? of 8 elements differ, first at ???: got *, wanted * (worst: * of the largest)*",
         "*the first value that differs is 'y' of RandomUniformLike '': ? of 8 elements differ*",
     ]
-    result = run(pytester, "--ort-provider", "wasm", passed=3, failed=1, lines=lines)
+    result = run(pytester, "--ort-provider", "wasm", "-k", "not own", passed=3, failed=1, deselected=1, lines=lines)
     (command,) = re.findall(r"E +all values: py-ort (.*)", str(result.stdout))
     status, said, _ = py_ort_command(*shlex.split(command))
     assert status == 1 and "first: 'y' of RandomUniformLike" in said
+    lines = ["*on chromium-wasm outputs differ *", "*all values: * --provider wasm*  # without sess_options="]
+    run(pytester, "--ort-provider", "webgpu", "-k", "own", failed=1, deselected=4, lines=lines)
 
 
 def test_the_engine_that_others_ship(project, monkeypatch):

@@ -1,6 +1,8 @@
 """Models with user kernels in the tools for testers: the reference is the function of each kernel."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -58,7 +60,7 @@ def test_export_and_check(model, wrong, py_ort_command, tmp_path):
         assert [(row["provider"], row["outcome"]) for row in found["rows"]] == [("webgpu", outcome)]
 
 
-def test_assert_matches_reference(model, pytester):
+def test_assert_matches_reference(model, wrong, pytester, py_ort_command):
     (pytester.path / "model.onnx").write_bytes(model.read_bytes())
     pytester.makepyfile(
         test_kernels=f"""
@@ -76,9 +78,17 @@ def test_assert_matches_reference(model, pytester):
         def test_differs(assert_matches_reference):
             register_kernel(replace(KERNELS["Swoosh"], expression="x * sigmoid(x)"))
             assert_matches_reference("model.onnx")
+
+        def test_file_differs(assert_matches_reference):
+            load_kernels({str(wrong[1])!r})
+            assert_matches_reference("model.onnx")
         """
     )
     alone = [f"-pno:{plugin}" for plugin in ("cacheprovider", "hypothesispytest", "playwright", "xdist")]
     result = pytester.runpytest_subprocess(*alone, "--ort-provider", "webgpu", "--ort-webgpu", "software")
-    result.assert_outcomes(passed=1, failed=1)
+    result.assert_outcomes(passed=1, failed=2)
     result.stdout.fnmatch_lines(["*the first value that differs is 'b' of Swoosh 'swoosh': *"])
+    of_replaced, of_file = re.findall(r"^E +all values: py-ort (.*)", str(result.stdout), re.MULTILINE)
+    assert of_replaced.endswith("  # without --kernels FILE with sample::Swoosh")
+    status, out, said = py_ort_command(*shlex.split(of_file))
+    assert status == 1 and "first: 'b' of Swoosh 'swoosh': " in out, said
