@@ -93,6 +93,8 @@ def compare(
             if not others:
                 e.message += "; two --provider or two --engine are compared without it"
             raise
+    if found.refusal:
+        raise found.refusal
     if html_file:
         from py_ort.testing.compare_page import page
 

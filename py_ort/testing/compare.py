@@ -145,12 +145,14 @@ class Comparison:
         fused: Where only outputs differ: the first value that differs where it alone is looked at, so that the rest is
             fused; None: there is none.
         maps: Where values differ that only read what agrees, by name: see `difference_map`.
+        refusal: The error of the tested side, if it computed no value: then there are no values; None.
     """
 
     values: list[Value] = field(default_factory=list)
     outputs: dict[str, str] = field(default_factory=dict)
     fused: Value | None = None
     maps: dict[str, list[list[float]]] = field(default_factory=dict)
+    refusal: PyOrtError | None = None
 
     @property
     def first(self) -> Value | None:
@@ -164,9 +166,9 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
-        first, told = self.first, asdict(self)
-        del told["maps"]
-        return {"ok": self.ok, "first": first and first.as_dict(), **told}
+        first = self.first
+        told = {"values": [value.as_dict() for value in self.values], "outputs": self.outputs}
+        return {"ok": self.ok, "first": first and first.as_dict(), **told, "fused": self.fused and self.fused.as_dict()}
 
 
 def compare(
@@ -209,13 +211,19 @@ def compare(
         raise
     except PyOrtError as e:
         found.outputs = dict.fromkeys(outputs, f"{type(e).__name__}: {e}")
+        found.refusal = e
     del wanted
     total = len(tapped.makers)
     for value in tapped.values(tested, reference):
         found.values.append(value)
         first = found.first
-        progress(len(found.values), total, f"{first.name} differs" if first else "")
+        progress(len(found.values), total, f"{first.name} {'fails' if first.error else 'differs'}" if first else "")
     found.maps = tapped.maps
+    if found.refusal and all(value.error for value in found.values):
+        found.refusal.message = f"{tested.name} ran no node of the model: {found.refusal.message}"
+        found.values, found.maps = [], {}
+        return found
+    found.refusal = None
     if found.outputs and not any(value.wrong and value.name not in outputs for value in found.values):
         found.fused = tapped.search(tested, reference)
     return found

@@ -11,7 +11,7 @@ from npm_packages import peer_dist
 from onnx import TensorProto, helper, numpy_helper
 from shared_browser import BROWSER
 
-from py_ort.exceptions import Fail
+from py_ort.exceptions import Fail, NotImplemented
 from py_ort.testing.compare import InBrowser, Native, compare
 
 X = np.linspace(-2, 2, 64, dtype=np.float32).reshape(8, 8)
@@ -97,6 +97,21 @@ def test_what_fails_and_what_is_behind_it(model):
     assert "computed from what fails" in told["s4"] and "computed from what fails" in told["y"]
     assert not any(told[name] for name in ("product", "positive", "size", "shares", "s2"))
     assert "s3 cannot be" in found.outputs["y"]
+
+
+def test_an_engine_that_runs_nothing(model, py_ort_command, monkeypatch):
+    """The refusal is one error, and no value is said to differ."""
+    found = compare(model, {"x": X}, Wrong(fails="product"), Native())
+    assert not found.ok and found.first is None and not found.values
+    assert isinstance(found.refusal, Fail) and "wasm ran no node of the model: product cannot be" in str(found.refusal)
+
+    def refuse(*args):
+        raise NotImplemented("no operator MatMul")
+
+    monkeypatch.setattr(InBrowser, "run", refuse)
+    status, out, said = py_ort_command("compare", model, *WEBGPU)
+    assert status == 1 and not out and "differ" not in said
+    assert said.endswith("py-ort: NotImplemented: webgpu ran no node of the model: no operator MatMul\n")
 
 
 def test_what_differs_only_where_it_is_fused(model):
