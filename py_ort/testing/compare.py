@@ -59,7 +59,7 @@ class Native:
         native = NativeModel(model, folder)
         found = native.first_taken([dict(feeds)])
         if found is None:
-            raise NotImplemented(native.trouble)
+            raise native.fault or NotImplemented(native.trouble)
         return [found[1][name] for name in names]
 
 
@@ -195,6 +195,7 @@ def compare(
     Raises:
         NoSuchFile, InvalidProtobuf: The model cannot be read.
         NotImplemented: The reference does not run it.
+        InvalidArgument: The reference of a user kernel raises an exception, or returns other shapes.
         BrowserNotFound, EPFail: There is no such browser, or the browser lacks the provider.
     """
     proto = read_proto(model)

@@ -24,12 +24,14 @@ class NativeModel:
     Attributes:
         name: Name and version of the reference.
         trouble: The reason for no session, or the last error of a run; "".
+        fault: The error of a user kernel's reference in the last run, which is not onnxruntime's; None.
     """
 
     def __init__(
         self, model: str | os.PathLike[str] | bytes | None, folder: str | os.PathLike[str] | None = None
     ) -> None:
         self.name, self.trouble = "", ""
+        self.fault: PyOrtError | None = None
         self._outputs: list[str] = []
         self._run: Callable[[Mapping[str, Any]], Sequence[Any]] | None = None
         if model is None:
@@ -60,8 +62,12 @@ class NativeModel:
         """Return its outputs, in the model's order; None if there are none."""
         if self._run is None:
             return None
+        self.fault = None
         try:
             outputs = self._run(feeds)
+        except PyOrtError as e:
+            self.fault, self.trouble = e, str(e)
+            return None
         except Exception as e:
             self._refuses(e)
             return None

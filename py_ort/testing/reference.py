@@ -6,15 +6,19 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from py_ort.compiler.package.format import is_package
 from py_ort.exceptions import NotImplemented, PyOrtError
 from py_ort.runtime.inference_session import InferenceSession
+from py_ort.runtime.values.feeds import check_feed, check_names
 from py_ort.testing.closeness import closeness
 from py_ort.testing.model_inputs import ModelInputs
 from py_ort.testing.native_model import NativeModel
 from py_ort.testing.random_feeds import candidates
 
 if TYPE_CHECKING:
+    from py_ort.compiler import NodeArg
     from py_ort.testing.compare import InBrowser
 
 
@@ -33,15 +37,24 @@ def reference(
     Raises:
         NotImplemented: onnxruntime is not installed, or refuses the model or its inputs; the message has its own.
         PyOrtError: The model cannot be read.
-        InvalidArgument: Nothing is known of the shape of an input that has no feed, or it is no tensor.
+        InvalidArgument: A feed fits no input; or an input without a feed has no known shape, or is no tensor; or the
+            `reference` of a user kernel raises an exception, or returns other shapes.
     """
     native = NativeModel(model)
     needed = ModelInputs.of(model)
     given = feeds or {}
+    _check(given, {arg.name: arg for arg in (*needed.args, *needed.overridable)})
     tried = candidates(needed.args, given=given, values=needed.accepted)
     if found := native.first_taken({**given, **fed} for fed in tried):
         return found
-    raise NotImplemented(f"there is no reference to compare with: {native.trouble}")
+    raise native.fault or NotImplemented(f"there is no reference to compare with: {native.trouble}")
+
+
+def _check(given: Mapping[str, Any], args: Mapping[str, NodeArg]) -> None:
+    check_names(list(args.values()), {**args, **given})
+    for name, value in given.items():
+        if isinstance(value, np.ndarray) and args[name].type.startswith("tensor("):
+            check_feed(args[name], value)
 
 
 def differences(

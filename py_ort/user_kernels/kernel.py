@@ -261,7 +261,8 @@ class UserKernel:
         """Run it like `__call__`, and its `reference`; return the largest error relative to the largest result.
 
         Raises:
-            InvalidArgument: There is no reference, or it returns another shape or number of outputs.
+            InvalidArgument: There is no reference, it raises an exception, or it returns another shape or number of
+                outputs.
         """
         from py_ort.user_kernels.trial import compare
 

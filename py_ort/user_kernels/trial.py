@@ -14,6 +14,7 @@ from py_ort.exceptions import InvalidArgument
 from py_ort.providers import AVAILABLE, PROVIDERS
 from py_ort.user_kernels.kernel import RequiredAttribute, UserKernel
 from py_ort.user_kernels.registry import register_kernel, registered_kernels, unregister_kernel
+from py_ort.user_kernels.sizes import Env, SizeError, evaluate
 
 if TYPE_CHECKING:
     from py_ort import InferenceSession
@@ -69,14 +70,12 @@ def largest_error(
     """Compare outputs with the kernel's reference.
 
     Raises:
-        InvalidArgument: There is no reference, or it returns another shape.
+        InvalidArgument: As `reference_outputs` does.
     """
     expected = reference_outputs(kernel, feeds, attributes)
     worst = 0.0
     for name, found in outputs.items():
         wanted = expected[name]
-        if found.shape != wanted.shape:
-            raise InvalidArgument(f"{kernel.name}: {name} is {list(found.shape)}, the reference {list(wanted.shape)}")
         if not wanted.size:
             continue
         a, b = found.astype(np.float64), wanted.astype(np.float64)
@@ -93,19 +92,43 @@ def reference_outputs(
     """Return the results of a kernel's reference, by output name, in the declared types.
 
     Raises:
-        InvalidArgument: There is no reference, or it returns another number of outputs.
+        InvalidArgument: There is no reference, it raises an exception, which is the cause, or it returns another
+            number of outputs, or other shapes.
     """
     if kernel.reference is None:
         raise InvalidArgument(f"{kernel.name} has no reference: pass reference=, a function that computes the outputs")
     defaults = {k: v for k, v in kernel.attributes.items() if not isinstance(v, RequiredAttribute)}
-    found = kernel.reference(*feeds.values(), **{**defaults, **attributes})
+    values = {**defaults, **attributes}
+    try:
+        found = kernel.reference(*feeds.values(), **values)
+    except Exception as e:
+        raise InvalidArgument(f"{kernel.name}: its reference= raised {type(e).__name__}: {e}") from e
     found = found if isinstance(found, tuple) else (found,)
     if len(found) != len(kernel.outputs):
         raise InvalidArgument(f"{kernel.name}: the reference gives {len(found)} outputs, not {len(kernel.outputs)}")
     dtypes = [feeds[dtype].dtype if dtype in feeds else np.dtype(dtype) for dtype in kernel.output_dtypes]
-    return {
+    results = {
         name: np.asarray(each).astype(dtype) for name, each, dtype in zip(kernel.outputs, found, dtypes, strict=True)
     }
+    _check_shapes(kernel, feeds, values, results)
+    return results
+
+
+def _check_shapes(
+    kernel: UserKernel,
+    feeds: Mapping[str, np.ndarray],
+    attributes: Mapping[str, Any],
+    results: Mapping[str, np.ndarray],
+) -> None:
+    contents = {name: feeds[name].ravel().tolist() for name in kernel.host if name in feeds}
+    env = Env({name: array.shape for name, array in feeds.items()}, attributes, contents)
+    for (name, array), tree in zip(results.items(), kernel.shapes, strict=True):
+        try:
+            shape = evaluate(tree, env)
+        except SizeError:
+            continue  # the session refuses the node
+        if shape is not None and shape != list(array.shape):
+            raise InvalidArgument(f"{kernel.name}: {name} is {shape}, its reference= returns {list(array.shape)}")
 
 
 def try_out(kernel: UserKernel, browser: str | BrowserOptions | None = None, runs: int = 5) -> Trial:

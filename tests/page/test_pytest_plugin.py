@@ -80,7 +80,7 @@ REFERENCE = """
     import pytest
 
     from py_ort import GraphOptimizationLevel, SessionOptions
-    from py_ort.exceptions import NotImplemented
+    from py_ort.exceptions import InvalidArgument, NotImplemented
 
     def test_same(assert_matches_reference):
         session = assert_matches_reference("add.onnx", {"x": np.full((4, 3), 2, np.float32)})
@@ -100,7 +100,13 @@ REFERENCE = """
 
     def test_no_reference(assert_matches_reference):
         with pytest.raises(NotImplemented, match="no reference to compare with: onnxruntime .* refuses"):
+            assert_matches_reference("reshape.onnx", {"x": np.zeros(4, np.float32)})
+
+    def test_wrong_feeds(assert_matches_reference):
+        with pytest.raises(InvalidArgument, match="no input 'z'.*: it has 'x': tensor.float.*, 'scale': "):
             assert_matches_reference("add.onnx", {"z": np.zeros(3, np.float32)})
+        with pytest.raises(InvalidArgument, match="input 'x' is tensor.float. of shape .*; got tensor.double.: "):
+            assert_matches_reference("add.onnx", {"x": np.zeros((4, 3))})
 """
 
 
@@ -229,18 +235,19 @@ def test_outputs_are_compared_with_native_onnxruntime(pytester, py_ort_command):
     pytester.makepyfile(test_reference=REFERENCE)
     # One of 8 may be close by chance.
     random = parse("g (float[8] x) => (float[8] y) { y = RandomUniformLike(x) }").SerializeToString()
-    write(pytester, add=small_models.add(), random=random)
+    reshape = parse("g (float[N] x) => (y) { shape = Constant<value_ints=[5]>()  y = Reshape(x, shape) }")
+    write(pytester, add=small_models.add(), random=random, reshape=reshape.SerializeToString())
     lines = [
         "*on chromium-wasm outputs differ from native onnxruntime's:*",
         "*output 'y': ? of 8 elements differ, first at ???: got *, wanted * (worst: * of the largest)*",
         "*the first value that differs is 'y' of RandomUniformLike '': ? of 8 elements differ*",
     ]
-    result = run(pytester, "--ort-provider", "wasm", "-k", "not own", passed=3, failed=1, deselected=1, lines=lines)
+    result = run(pytester, "--ort-provider", "wasm", "-k", "not own", passed=4, failed=1, deselected=1, lines=lines)
     (command,) = re.findall(r"E +all values: py-ort (.*)", str(result.stdout))
     status, said, _ = py_ort_command(*shlex.split(command))
     assert status == 1 and "first: 'y' of RandomUniformLike" in said
     lines = ["*on chromium-wasm outputs differ *", "*all values: * --provider wasm*  # without sess_options="]
-    run(pytester, "--ort-provider", "webgpu", "-k", "own", failed=1, deselected=4, lines=lines)
+    run(pytester, "--ort-provider", "webgpu", "-k", "own", failed=1, deselected=5, lines=lines)
 
 
 def test_the_engine_that_others_ship(project, monkeypatch):

@@ -11,7 +11,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from py_ort import UserKernel, register_kernel, unregister_kernel
+from py_ort.exceptions import InvalidArgument
+from py_ort.testing.compare import Native, compare
 from py_ort.testing.native_model import NativeModel
+from py_ort.testing.reference import reference
 from py_ort.testing.split_model import split
 
 X = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)
@@ -109,6 +112,31 @@ def test_what_cannot_be_compared_says_why() -> None:
     native = NativeModel(model([half("x", "b"), unknown], "y").SerializeToString())
     assert native.run({"x": X}) is None
     assert "refuses the model or its inputs" in native.trouble and "Unknown" in native.trouble
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        (lambda x, by: x[:1], "split::Half: y is [2, 3], its reference= returns [1, 3]"),
+        (lambda x, by: (x, x), "split::Half: the reference gives 2 outputs, not 1"),
+        (
+            lambda x, by: 1 // 0,
+            "split::Half: its reference= raised ZeroDivisionError: integer division or modulo by zero",
+        ),
+    ],
+)
+def test_a_wrong_reference_is_the_kernels_fault(returned, words) -> None:
+    """The error names the kernel, not onnxruntime, and has the user's exception as its cause."""
+    proto = model([half("x", "y")], "y").SerializeToString()
+    register_kernel("split::Half", expression="x * by", attributes={"by": 0.5}, reference=returned)
+    for compared in (
+        lambda: reference(proto, {"x": X}),
+        lambda: compare(proto, {"x": X}, Native(), Native()),
+    ):
+        with pytest.raises(InvalidArgument) as caught:
+            compared()
+        assert str(caught.value) == words
+        assert isinstance(caught.value.__cause__, ZeroDivisionError if "raised" in words else type(None))
 
 
 def test_sessions_are_made_once_for_all_feeds() -> None:
