@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from py_ort.cli.advice import in_flags
 from py_ort.cli.common import (
     OutputFile,
     browsers_options,
@@ -303,5 +304,5 @@ def _tell_failures(rows: Sequence[Row] | Sequence[PageRow] | Sequence[DecodeRow]
     for row in rows:
         if row.error:
             where = " ".join(filter(None, (row.engine, row.provider, getattr(row, "browser", ""))))
-            err.print(f"{row.model} on {where}: {row.error}", markup=False, soft_wrap=True)
+            err.print(f"{row.model} on {where}: {in_flags(row.error)}", markup=False, soft_wrap=True)
     return any(row.error for row in rows)

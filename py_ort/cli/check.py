@@ -167,7 +167,7 @@ def _facts(model: Path, found: ModelReport) -> list[tuple[str, str]]:
             (
                 "caution",
                 f"{largest} takes {_megabytes(largest.bytes)}; every WebGPU device binds {_megabytes(_BOUND)}, "
-                "what a GPU here takes is in `py-ort browsers --json`",
+                "what a GPU here takes is in `py-ort browsers --json -`",
             )
         )
     return facts

@@ -254,9 +254,11 @@ _MOST = 2**31 - 1
 
 
 def _number(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or len(text) > 10 or int(text) > _MOST:
+    if not text.isascii() or not text.isdecimal():
         raise ValueError
-    return int(text)
+    if len(digits := text.lstrip("0")) > len(str(_MOST)) or int(digits or "0") > _MOST:
+        raise ValueError(f"a dimension has at most {_MOST}")
+    return int(digits or "0")
 
 
 def _shape(text: str) -> list[int]:

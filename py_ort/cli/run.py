@@ -105,9 +105,9 @@ def run(
     alone = results[0].as_dict() if len(results) == 1 else {}
     if write_json({"model": str(model), **alone, "runs": [ran.as_run() for ran in results]}, json_file):
         if alone:
-            _print({"model": str(model), **alone})
+            _print({"model": str(model), **alone}, _times(runs))
         else:
-            out.print(_table(results))
+            out.print(_table(results, _times(runs)))
     for ran in results:
         if ran.error:
             err.print(f"{ran.title}: {ran.error}", markup=False, soft_wrap=True)
@@ -249,7 +249,12 @@ def _describe(arg: NodeArg, value: Any, folder: Path | None) -> dict[str, Any]:
     return description
 
 
-def _print(result: dict[str, Any]) -> None:
+def _times(runs: int) -> dict[str, str]:
+    """Return the times to show, and their headings: a single run is the first and the last."""
+    return _TIMES if runs > 1 else {name: words for name, words in _TIMES.items() if name != "last_run_ms"}
+
+
+def _print(result: dict[str, Any], shown: dict[str, str]) -> None:
     from rich.table import Table
 
     nodes = ", ".join(f"{count} on {provider}" for provider, count in result["nodes"].items())
@@ -258,7 +263,7 @@ def _print(result: dict[str, Any]) -> None:
         out.print(f"{name} is left out: {reason}", markup=False, soft_wrap=True)
     where = " / ".join(text for text in (result["browser"], result["adapter"]) if text)
     out.print(where, soft_wrap=True)
-    out.print(", ".join(f"{words} {result[name]:.0f} ms" for name, words in _TIMES.items()))
+    out.print(", ".join(f"{words} {result[name]:.0f} ms" for name, words in shown.items()))
     table = Table("output", "dtype", "shape", "min", "mean", "max", "file", box=None, header_style="bold")
     for item in result["outputs"]:
         numbers = [f"{item[key]:.6g}" if key in item else "" for key in ("min", "mean", "max")]
@@ -266,17 +271,17 @@ def _print(result: dict[str, Any]) -> None:
     out.print(table)
 
 
-def _table(results: list[Ran]) -> Table:
+def _table(results: list[Ran], shown: dict[str, str]) -> Table:
     from rich.table import Table
 
     from py_ort.testing.results import version_of
 
-    table = Table("where", "version", "nodes", *_TIMES.values(), "difference", "", box=None)
-    for column in table.columns[3:8]:
+    table = Table("where", "version", "nodes", *shown.values(), "difference", "", box=None)
+    for column in table.columns[3:-1]:
         column.justify = "right"
     for ran in results:
         facts = ran.facts
-        times = [f"{facts[name]:.0f} ms" if facts else "" for name in _TIMES]
+        times = [f"{facts[name]:.0f} ms" if facts else "" for name in shown]
         nodes = ", ".join(f"{count} {name}" for name, count in facts.get("nodes", {}).items() if count)
         off = "" if ran.difference is None else f"{ran.difference:.1e}"
         table.add_row(ran.title, version_of(facts.get("browser", "")), nodes, *times, off, ran.error[:100])

@@ -76,7 +76,9 @@ def differences(
     found = zip(wanted, session.run(list(wanted), feeds), strict=True)
     told = {name: closeness(got, wanted[name], tolerance, steps) for name, got in found}
     return [
-        f"output {name!r}: {text} (worst: {part:.2g} of the largest)" for name, (text, part) in told.items() if text
+        f"output {name!r}: {text}" + (f" (worst: {part:.2g} of the largest)" if part else "")  # 0: NaN, or no numbers
+        for name, (text, part) in told.items()
+        if text
     ]
 
 

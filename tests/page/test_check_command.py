@@ -167,6 +167,7 @@ def test_memory_that_no_page_has(check):
         given = ("--dim", "batch=15", "--dim", "size=1024", "--provider", way)
         found, said = check(model, *given)
         assert (found, "caution" in said["text"]) == (status, cautious), said["text"]
+        assert ("`py-ort browsers --json -`" in said["text"]) == cautious
 
 
 def test_several_models_on_a_page(py_ort_command, tmp_path):

@@ -19,6 +19,7 @@ WASM = ("--provider", "wasm")
         (("--shape", "x=axb"), ["--shape", "NAME=1x3x224x224"]),
         (("--dim", "N=-1"), ["--dim"]),
         (("--dim", "N"), ["--dim", "NAME=NUMBER"]),
+        (("--dim", "N=99999999999"), ["--dim", "N=99999999999", "at most 2147483647"]),
         (("--dim", "N=1", "--dim", "N=2"), ["given twice"]),
         (("--input", "x=/no/such.npy"), ["--input", "No such file"]),
         (("--input", f"x={__file__}"), ["--input", "no .npy file"]),

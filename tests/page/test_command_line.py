@@ -38,6 +38,9 @@ def test_run(add_file, tmp_path):
 def test_run_prints_a_table(py_ort_command, add_file):
     status, out, _ = py_ort_command("run", add_file, "--random", *GPU, "--launcher", "process")
     assert status == 0 and "1 on webgpu" in out and "float32" in out and "swiftshader" in out
+    assert "first run " in out and "last run" not in out
+    _, out, _ = py_ort_command("run", add_file, *WASM, "--runs", 2)
+    assert "first run " in out and "last run " in out
 
 
 def test_placement(py_ort_command, py_ort_json, add_file):
