@@ -17,6 +17,8 @@ _PATIENCE, _TICK = 3.0, 0.5
 class SlowSteps:
     """A `progress` that writes a line about each slow step: to a terminal on stderr, or else to the session's log.
 
+    On a terminal the line counts: it is rewritten in place.
+
     As a context manager; leaving it ends the last step.
 
     Args:
@@ -26,13 +28,15 @@ class SlowSteps:
 
     def __init__(self, log: SessionLog, stage: str = "") -> None:
         self._log, self._over = log, threading.Event()
-        self._step, self._amount = (stage, time.monotonic()), ""
+        self._step = stage, time.monotonic(), ""
+        #: The line that the terminal shows, still without its end.
+        self._line, self._lock = "", threading.Lock()
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         """Begin a step, or tell how much of the current one is done."""
-        self._amount = f" {done} of {total}" if total else ""
-        if stage != self._step[0]:
-            self._step = (stage, time.monotonic())
+        before, began, _ = self._step
+        amount = f" {done} of {total}" if total else ""
+        self._step = stage, began if stage == before else time.monotonic(), amount
 
     def __enter__(self) -> SlowSteps:
         start(threading.Thread(target=self._watch, name="py_ort-steps", daemon=True))
@@ -42,17 +46,32 @@ class SlowSteps:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
+        self._end_line()
 
     def _watch(self) -> None:
         told = ""
         while not self._over.wait(_TICK):
-            stage, began = self._step
-            if stage and stage != told and time.monotonic() - began > _PATIENCE:
-                told = stage
-                self._tell(stage)
+            stage, began, amount = self._step
+            if stage != told:
+                self._end_line()
+            if not stage or (stage != told and time.monotonic() - began <= _PATIENCE):
+                continue
+            if sys.stderr is not None and sys.stderr.isatty():
+                self._show(f"py_ort: {stage}{amount} …")
+            elif stage != told:
+                self._log.info("%s%s takes more than %g s", stage, amount, _PATIENCE)
+            told = stage
 
-    def _tell(self, stage: str) -> None:
-        if sys.stderr is not None and sys.stderr.isatty():
-            sys.stderr.write(f"py_ort: {stage}{self._amount} …\n")
-        else:
-            self._log.info("%s%s takes more than %g s", stage, self._amount, _PATIENCE)
+    def _show(self, line: str) -> None:
+        """Write a line over the one before."""
+        with self._lock:
+            if line != self._line and not self._over.is_set():
+                sys.stderr.write(("\r" if self._line else "") + line.ljust(len(self._line)))
+                sys.stderr.flush()
+                self._line = line
+
+    def _end_line(self) -> None:
+        with self._lock:
+            if self._line and sys.stderr is not None:
+                sys.stderr.write("\n")
+            self._line = ""

@@ -15,18 +15,23 @@ from py_ort.runtime.slow_steps import SlowSteps
 
 
 class Terminal(io.StringIO):
-    """A stderr that may be a terminal, and that tells of each line."""
+    """A stderr that may be a terminal, with a wait for what is written."""
 
     def __init__(self, terminal: bool) -> None:
         super().__init__()
-        self.terminal, self.written = terminal, threading.Event()
+        self.terminal, self.written = terminal, threading.Condition()
 
     def isatty(self) -> bool:
         return self.terminal
 
     def write(self, text: str) -> int:
-        self.written.set()
-        return super().write(text)
+        with self.written:
+            self.written.notify()
+            return super().write(text)
+
+    def shows(self, text: str, seconds: float = 60) -> bool:
+        with self.written:
+            return self.written.wait_for(lambda: text in self.getvalue(), seconds)
 
 
 @pytest.fixture
@@ -35,17 +40,16 @@ def impatient(monkeypatch):
     monkeypatch.setattr(slow_steps, "_TICK", 0.005)
 
 
-def test_a_slow_step_has_a_line_on_a_terminal(impatient, monkeypatch):
-    stderr = Terminal(True)
-    monkeypatch.setattr("sys.stderr", stderr)
+def test_a_slow_step_has_a_line_on_a_terminal_that_counts(impatient, monkeypatch):
+    monkeypatch.setattr("sys.stderr", stderr := Terminal(True))
     with SlowSteps(SessionLog()) as steps:
-        for stage in ("reading the model", "starting the browser"):
-            stderr.written.clear()
-            steps(stage, 0, 0)
-            assert stderr.written.wait(60)
-            steps(stage, 1, 2)  # the same step
-    lines = stderr.getvalue().splitlines()
-    assert lines == ["py_ort: reading the model …", "py_ort: starting the browser …"]
+        steps("reading the model", 0, 0)
+        assert stderr.shows("py_ort: reading the model …")
+        for done in (9, 10):
+            steps("compiling shaders", done, 20)
+            assert stderr.shows(f"py_ort: compiling shaders {done} of 20 …")
+    counted = "py_ort: compiling shaders 9 of 20 …\rpy_ort: compiling shaders 10 of 20 …\n"
+    assert stderr.getvalue() == f"py_ort: reading the model …\n{counted}"
 
 
 def test_elsewhere_it_is_a_log_message(impatient, monkeypatch):
@@ -74,7 +78,7 @@ def test_quick_steps_have_none(monkeypatch):
     monkeypatch.setattr(slow_steps, "_TICK", 0.001)
     with SlowSteps(SessionLog()) as steps:
         steps("reading the model", 0, 0)
-        stderr.written.wait(0.05)
+        assert not stderr.shows("py_ort", 0.05)
     assert stderr.getvalue() == ""
 
 
