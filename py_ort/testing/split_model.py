@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -12,7 +12,7 @@ import onnx
 from onnx import helper
 
 from py_ort.compiler.load import read_proto
-from py_ort.exceptions import InvalidArgument
+from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.user_kernels import registered_kernels
 from py_ort.user_kernels.kernel import UserKernel
 from py_ort.user_kernels.trial import reference_outputs
@@ -23,7 +23,7 @@ Kernels = Mapping[tuple[str, str], UserKernel]
 def split(
     model: str | os.PathLike[str] | bytes, folder: str | os.PathLike[str] | None, make_session: Callable[[bytes], Any]
 ) -> SplitModel | None:
-    """Return a model in parts, or None if no node of its main graph runs a registered user kernel.
+    """Return a model in parts, or None if no node runs a registered user kernel.
 
     Args:
         model: An ONNX file, or its bytes.
@@ -33,12 +33,34 @@ def split(
     Raises:
         PyOrtError: The model cannot be read.
         InvalidArgument: A kernel that the model needs has no reference.
+        NotImplemented: A user kernel runs inside of a node, such as If or Loop.
     """
     if not registered_kernels():
         return None
     proto = read_proto(model)
+    _check_bodies(proto)
     kernels = kernels_of(proto)
     return SplitModel(proto, os.fsdecode(folder or "."), kernels, make_session) if kernels else None
+
+
+def _check_bodies(proto: onnx.ModelProto) -> None:
+    names = registered_kernels()
+    for node in proto.graph.node:
+        for inner in _inside(node):
+            if (name := f"{inner.domain}::{inner.op_type}") in names:
+                raise NotImplemented(
+                    f"user kernel {name} runs inside of {node.op_type} {node.name!r}: its reference= runs for nodes of "
+                    "the main graph only"
+                )
+
+
+def _inside(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
+    """Yield all nodes of a node's subgraphs."""
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            for inner in graph.node:
+                yield inner
+                yield from _inside(inner)
 
 
 def kernels_of(proto: onnx.ModelProto) -> Kernels:

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from py_ort import UserKernel, register_kernel, unregister_kernel
-from py_ort.exceptions import InvalidArgument
+from py_ort.exceptions import InvalidArgument, NotImplemented
 from py_ort.testing.compare import Native, compare
 from py_ort.testing.native_model import NativeModel
 from py_ort.testing.reference import reference
@@ -112,6 +112,20 @@ def test_what_cannot_be_compared_says_why() -> None:
     native = NativeModel(model([half("x", "b"), unknown], "y").SerializeToString())
     assert native.run({"x": X}) is None
     assert "refuses the model or its inputs" in native.trouble and "Unknown" in native.trouble
+
+
+def test_a_kernel_inside_of_a_node_has_no_reference() -> None:
+    def branch(name: str, node: onnx.NodeProto) -> onnx.GraphProto:
+        return helper.make_graph([node], name, [], [onnx.ValueInfoProto(name=name)])
+
+    inner = helper.make_node("If", ["c"], ["t"], "inner", then_branch=branch("a", half("x", "a")))
+    inner.attribute.append(helper.make_attribute("else_branch", branch("b", helper.make_node("Neg", ["x"], ["b"]))))
+    outer = helper.make_node("If", ["c"], ["y"], "outer", then_branch=branch("t", inner))
+    outer.attribute.append(helper.make_attribute("else_branch", branch("e", helper.make_node("Abs", ["x"], ["e"]))))
+    condition = helper.make_node("Constant", [], ["c"], value=helper.make_tensor("c", TensorProto.BOOL, [], [True]))
+    proto = model([condition, outer], "y").SerializeToString()
+    with pytest.raises(NotImplemented, match=r"no reference .*split::Half runs inside of If 'outer': its reference= "):
+        reference(proto, {"x": X})
 
 
 @pytest.mark.parametrize(
