@@ -282,8 +282,17 @@ export const cases = {
     }
     device.destroy();
     await device.lost;
-    const last = await create('add', { executionProviders: ['webgpu'], preferredOutputLocation: 'gpu-buffer' });
-    equal(await (await last.run({ x, scale })).y.getData(), [11, 22, 33]);
+    const unhandled = [];
+    const note = ({ reason }) => unhandled.push(reason.message);
+    addEventListener('unhandledrejection', note);
+    try {
+      equal((await (await create('add')).run({ x, scale })).y.data, [11, 22, 33]);
+      const last = await create('add', { executionProviders: ['webgpu'], preferredOutputLocation: 'gpu-buffer' });
+      equal(await (await last.run({ x, scale })).y.getData(), [11, 22, 33]);
+    } finally {
+      removeEventListener('unhandledrejection', note);
+    }
+    equal(unhandled, []);
   },
 
   'memory on the GPU, before and after a session': async () => {

@@ -72,13 +72,10 @@ export const env: Env = {
     profiling: {},
     get device(): Promise<GPUDevice> {
       if (devicePut) return Promise.resolve(devicePut);
-      const open = openDevice ?? openOther;
-      if (open) return open();
-      const text = 'env.webgpu.device: no session of this page runs on WebGPU yet';
-      const none = Promise.reject(invalid(text));
+      const found = (openDevice ?? openOther ?? noDevice)();
       // Code that reads all members of env does not wait for this one.
-      none.catch(() => undefined);
-      return none;
+      found.catch(() => undefined);
+      return found;
     },
     set device(value: GPUDevice | undefined) {
       devicePut = value;
@@ -86,6 +83,9 @@ export const env: Env = {
     },
   },
 };
+
+const noDevice = () =>
+  Promise.reject<GPUDevice>(invalid('env.webgpu.device: no session of this page runs on WebGPU yet'));
 
 /** The device that the page set. */
 export function ownDevice(): GPUDevice | undefined {

@@ -3,7 +3,7 @@ import { describe, invalid } from '../../errors';
 import type { PageSide } from '../../device/module';
 import type { GivenOptions } from '../../device/options';
 
-/** Members of `env.webgpu`. */
+/** Members of `env.webgpu`. The others are not read: its `device` may open a device. */
 const FROM_ENV = ['powerPreference', 'forceFallbackAdapter'];
 const POWER = ['low-power', 'high-performance'];
 
@@ -19,11 +19,12 @@ const webgpu: PageSide = {
   isHere: () => globalThis.navigator?.gpu !== undefined,
   // They select the device to open.
   optionsOf: (flags, given) => {
-    const { powerPreference: power } = (flags ?? {}) as { readonly powerPreference?: unknown };
+    const members = (flags ?? {}) as { readonly [name: string]: unknown };
+    const { powerPreference: power } = members;
     if (power && !POWER.includes(power as string))
       throw invalid(`env.webgpu.powerPreference is one of ${POWER.join(', ')}, not "${String(power)}"`);
     return Object.fromEntries(
-      Object.entries(flags ?? {}).filter(([name, value]) => !given && value && FROM_ENV.includes(name)),
+      FROM_ENV.flatMap((name) => (!given && members[name] ? [[name, members[name]]] : [])),
     ) as GivenOptions;
   },
   objects: ['device'],
