@@ -1,4 +1,4 @@
-// Downloads from another origin, ?models=; ?page keeps sessions out of workers, ?cache keeps models in a cache.
+// Downloads of models, from the origin ?models=, and of the runtime. ?page keeps sessions out of workers, ?cache keeps models in a cache.
 import { scale, x } from './javascript_parts.mjs';
 import { env, InferenceSession } from './py_ort.mjs';
 
@@ -27,6 +27,22 @@ const cases = {
     const reasons = await Promise.all(loading);
     const kept = await (await caches.open('py_ort')).keys();
     return { reasons: reasons.map(({ message }) => message), y: await y('wasm.pyort'), kept: kept.length };
+  },
+
+  /** Wrong settings of the runtime, one after the other, and then right ones. */
+  async corrected() {
+    const wrong = [
+      { wasmPaths: '/nowhere/' },
+      { wasmBinary: new Uint8Array(3) },
+      { wasmPaths: { wasm: '/held/core.wasm' }, initTimeout: 1 },
+    ];
+    const { wasmPaths } = env.wasm;
+    const told = [];
+    for (const settings of [...wrong, {}]) {
+      Object.assign(env.wasm, { wasmPaths, wasmBinary: undefined, initTimeout: undefined }, settings);
+      told.push(await y('wasm.pyort').catch(({ message }) => message));
+    }
+    return told;
   },
 };
 

@@ -56,3 +56,19 @@ def test_an_aborted_download_closes_its_connection(sites, where, cache):
     assert told == {"reasons": ["mine"] * 8, "y": [11, 22, 33], "kept": 0}, told
     assert set(models.asked) >= {*closed, "/wasm.pyort"}
     assert len(set(models.asked)) == len(models.asked)
+
+
+@pytest.mark.parametrize("where", ["", "&page"], ids=["worker", "page"])
+def test_corrected_settings_of_the_runtime_have_an_effect(sites, where):
+    """A failed start is forgotten, with its settings."""
+    page, models = sites
+    page.held["/held/core.wasm"] = threading.Event()
+    url = f"{page.origin}/javascript_downloads.html?case=corrected&models={models.origin}{where}"
+    try:
+        with browsing("chromium", url):
+            *errors, y = page.told(60)
+    finally:
+        page.held["/held/core.wasm"].set()
+    for error, words in zip(errors, ("/nowhere/core.wasm", "and memory", "within 1 ms"), strict=True):
+        assert words in error
+    assert y == [11, 22, 33]

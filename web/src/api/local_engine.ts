@@ -29,29 +29,29 @@ import { HERE, type TensorKeeper } from '../device/keeper';
 let shared: Runtime | undefined;
 
 /**
- * The runtime that all sessions of this thread share. @param compiled the core's files, as a page compiled them for its
- * worker.
+ * The runtime that all sessions of this thread share. Settings have an effect until its core is loaded. @param compiled
+ * the core's files, as a page compiled them for its worker.
  */
 export function sharedRuntime(
   { files, wasmBinary, initTimeout, likely, threads }: RuntimeSettings,
   compiled?: CoreFiles['compiled'],
 ): Runtime {
-  shared ??= new Runtime(
-    {
-      core: (!files.coreIsNamed && createCore) || new URL(files.core),
-      wasm: wasmBinary ?? new URL(files.wasm),
-      relaxedSimd: new URL(files.relaxedSimd),
-      simd128: new URL(files.simd128),
-      rareKernels: new URL(files.rareKernels),
-      likely,
-      threads,
-      compiled,
-      thread: new URL(files.thread),
-      generate: new URL(files.generate),
-      late: Object.fromEntries(Object.entries(files.late).map(([provider, url]) => [provider, new URL(url)])),
-    },
-    { timeout: initTimeout },
-  );
+  const ofCore: CoreFiles = {
+    core: (!files.coreIsNamed && createCore) || new URL(files.core),
+    wasm: wasmBinary ?? new URL(files.wasm),
+    relaxedSimd: new URL(files.relaxedSimd),
+    simd128: new URL(files.simd128),
+    rareKernels: new URL(files.rareKernels),
+    likely,
+    threads,
+    compiled,
+    thread: new URL(files.thread),
+    generate: new URL(files.generate),
+    late: Object.fromEntries(Object.entries(files.late).map(([provider, url]) => [provider, new URL(url)])),
+  };
+  const settings = { timeout: initTimeout };
+  shared ??= new Runtime(ofCore, settings);
+  shared.configure(ofCore, settings);
   return shared;
 }
 

@@ -38,9 +38,16 @@ export class Runtime {
   };
 
   constructor(
-    readonly files: CoreFiles = filesIn(import.meta.url),
-    private readonly settings: RuntimeOptions = {},
+    public files: CoreFiles = filesIn(import.meta.url),
+    private settings: RuntimeOptions = {},
   ) {}
+
+  /** Replaces files and settings before the core is loaded: a load with the former ones may have failed. */
+  configure(files: CoreFiles, settings: RuntimeOptions): void {
+    if (this.loading) return;
+    this.files = files;
+    this.settings = settings;
+  }
 
   /** The core, once it is loaded. */
   loadedCore: LoadedCore | undefined;
@@ -48,12 +55,14 @@ export class Runtime {
   /** Loads another one after a crash. */
   core(): Promise<LoadedCore> {
     if (this.loadedCore?.core.crashed) this.loading = this.loadedCore = undefined;
-    this.loading ??= this.load();
+    if (this.loading) return this.loading;
+    const loading = this.load();
+    this.loading = loading;
     // All waiting callers receive a failure, and the next call tries again.
-    this.loading.catch(() => {
-      this.loading = undefined;
+    loading.catch(() => {
+      if (this.loading === loading) this.loading = undefined;
     });
-    return this.loading;
+    return loading;
   }
 
   private async load(): Promise<LoadedCore> {
