@@ -1,4 +1,5 @@
-// Downloads of models, from the origin ?models=, and of the runtime. ?page keeps sessions out of workers, ?cache keeps models in a cache.
+// Downloads of models, from the origin ?models=, and of the runtime.
+// ?page keeps sessions out of workers, ?cache keeps models in a cache.
 import { scale, x } from './javascript_parts.mjs';
 import { env, InferenceSession } from './py_ort.mjs';
 

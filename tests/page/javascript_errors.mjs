@@ -86,6 +86,19 @@ export const cases = {
     await endless.release();
   },
 
+  'a function for the progress that throws': async () => {
+    let calls = 0;
+    const onProgress = () => {
+      calls++;
+      throw new Error('mine');
+    };
+    for (const signal of [undefined, new AbortController().signal])
+      await fails(() => create('parted', { onProgress, signal }), '^mine$');
+    equal([calls], [2]);
+    await fails(() => create('parted', { onProgress: 'x' }), 'onProgress is a function, not a string');
+    await (await create('parted', { onProgress: null })).release();
+  },
+
   'a signal ends its run at once, and one that waits never begins': async () => {
     const wasm = { executionProviders: ['wasm'] };
     const [endless, session] = [await create('endless', wasm), await create('add', wasm)];

@@ -31,7 +31,8 @@ export type {
   OnLogits,
 } from './generate/generate_options';
 export { Generation, type GenerationOptions, type PromptTokens } from './api/generation';
-export { type Fetches, InferenceSession } from './api/inference_session';
+export type { Fetches } from './api/fetches';
+export { InferenceSession } from './api/inference_session';
 export type { PlacedNode, ValueMetadata } from './api/metadata';
 export type {
   InferenceRunOptions,

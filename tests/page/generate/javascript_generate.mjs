@@ -76,10 +76,15 @@ export const cases = {
     await aborted.next();
     ending.abort(new Error('the reader left'));
     await fails(() => aborted.result, 'the reader left');
+    let calls = 0;
     const onTokens = () => {
+      calls++;
       throw new Error('nowhere to show it');
     };
-    await fails(() => session.generate(PROMPT, { maxNewTokens: 50, onTokens }).result, 'nowhere to show it');
+    for (const maxNewTokens of [50, 1])
+      await fails(() => session.generate(PROMPT, { maxNewTokens, onTokens }).result, 'nowhere to show it');
+    equal([calls], [2]);
+    await fails(() => session.generate(PROMPT, { onTokens: 1 }), 'onTokens is a function, not a number');
   },
 
   'what is wrong is told': async (session) => {

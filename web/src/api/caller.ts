@@ -67,6 +67,12 @@ export function checkSignal(signal: AbortSignal | null | undefined): void {
   }
 }
 
+/** Throws unless an option is a function, null or undefined. */
+export function checkFunction(name: string, given: unknown): void {
+  if (given === undefined || given === null || typeof given === 'function') return;
+  throw invalid(`${name} is a function, not ${describe(given)}`);
+}
+
 /**
  * Waits for work. When a signal aborts, it waits no longer: the work may wait for a server that never answers.
  *

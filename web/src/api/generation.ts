@@ -10,7 +10,7 @@ export interface GenerationOptions<Item = unknown> extends GenerateOptions {
   readonly signal?: AbortSignal;
   /**
    * Called in each step with the new tokens: one token, or for a batch a token for each row, null for rows that have
-   * ended.
+   * ended. If it throws, the generation ends with the error.
    */
   readonly onTokens?: (tokens: Item) => void;
   readonly onLogits?: OnLogits;
@@ -57,19 +57,22 @@ export class Generation<Item = number> implements AsyncIterableIterator<Item> {
     const abort = () => this.ending.abort(signal!.reason);
     if (signal?.aborted) abort();
     signal?.addEventListener('abort', abort);
+    let failed = false;
     const take = (tokens: readonly number[]) => {
       const item = this.took(tokens);
       this.items.push(item);
       this.wake();
       try {
-        onTokens?.(item);
+        if (!failed) onTokens?.(item);
       } catch (error) {
+        failed = true;
         this.ending.abort(error);
       }
     };
     this.result = (async () => {
       try {
         this.info = await start(take, this.ending.signal, onLogits);
+        if (failed) this.ending.signal.throwIfAborted();
         return this.tokens as Item extends number ? number[] : number[][];
       } catch (error) {
         // A worker receives the end of a generation, but not its reason.

@@ -4,10 +4,11 @@ import { invalid, RuntimeError } from '../errors';
 import { checkRows } from '../generate/generate_options';
 import type { ModelFile } from '../package/model_kinds';
 import type { RunInfo, RunResult } from '../session/run_options';
-import { blameCallers, checkSignal, fromCaller, unlessAborted } from './caller';
+import { blameCallers, checkFunction, checkSignal, fromCaller, unlessAborted } from './caller';
 import type { Engine } from './engine';
 import { withoutEffect } from './env';
 import { opened } from './exported';
+import { type Fetches, fetchesAndOptions } from './fetches';
 import {
   Generation,
   type GenerationOptions,
@@ -33,7 +34,7 @@ import {
   sessionOptionsWithoutEffect,
 } from './session_options';
 import { listenerOf, localEngine, startEngine, startOther } from './start_engine';
-import { Tensor } from './tensor';
+import type { Tensor } from './tensor';
 import { eitherOf } from '../turn';
 import { named } from '../wire/values';
 import {
@@ -50,9 +51,6 @@ import {
   taken,
   threadOf,
 } from './values';
-
-/** Names of outputs; or tensors into which to write them, null for new ones. */
-export type Fetches = readonly string[] | { readonly [name: string]: Tensor | null };
 
 export class InferenceSession {
   /** The counters and times of the last run. */
@@ -113,7 +111,7 @@ export class InferenceSession {
     const starting = opened(source, (file) => startEngine(file, options, listener)).catch((error: unknown) =>
       startOther(error, source, options, listener),
     );
-    const { engine, here } = await unlessAborted(starting, options.signal, ({ engine }) => engine.release());
+    const { engine, here } = await unlessAborted(starting, listener.signal, ({ engine }) => engine.release());
     try {
       checkLocations(engine, options.preferredOutputLocation);
     } catch (error) {
@@ -187,7 +185,7 @@ export class InferenceSession {
   ): Promise<{ readonly [name: string]: OnnxValue }> {
     if (typeof given !== 'object' || given === null) throw invalid('feeds are tensors by the names of inputs');
     const feeds = mapped(given, adopted);
-    const [fetches, options] = this.told(second, third);
+    const [fetches, options] = fetchesAndOptions(this.outputNames, second, third);
     checkSignal(options.signal);
     this.warnOnce(runOptionsWithoutEffect(options));
     if (options.terminate)
@@ -263,6 +261,7 @@ export class InferenceSession {
     // biome-ignore lint/suspicious/noExplicitAny: the overloads say which
   ): Generation<any> {
     checkSignal(signal);
+    checkFunction('onTokens', onTokens);
     this.guard.check();
     const { rows, batch } = rowsOf(prompt);
     checkRows(rows.length, options);
@@ -313,30 +312,6 @@ export class InferenceSession {
       this.moving = undefined;
     });
     await this.moving;
-  }
-
-  /**
-   * `run(feeds, fetches, options)` or `run(feeds, options)`: an object whose values are tensors and nulls is fetches.
-   */
-  private told(
-    second: Fetches | InferenceRunOptions | undefined,
-    third: InferenceRunOptions,
-  ): [Fetches, InferenceRunOptions] {
-    const all = this.outputNames;
-    if (second === undefined || second === null) return [all, third];
-    if (typeof second !== 'object') throw invalid('fetches are names of outputs, or tensors by their names');
-    if (Array.isArray(second)) {
-      if (second.length === 0) throw invalid('fetches is empty: name an output, or leave it out for all');
-      return [second as readonly string[], third];
-    }
-    // Outputs may have the names of options.
-    const values = Object.values(second);
-    if (values.some((value) => value === null || value instanceof Tensor)) {
-      const other = Object.entries(second).find(([, value]) => value !== null && !(value instanceof Tensor));
-      if (other) throw invalid(`fetches: "${other[0]}" is a Tensor to write the output into, or null for a new one`);
-      return [second as Fetches, third];
-    }
-    return [all, second as InferenceRunOptions];
   }
 
   private warnOnce(names: readonly string[]): void {

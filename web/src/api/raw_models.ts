@@ -98,7 +98,7 @@ async function onFallback(
     warnOnce(listener, `${raw.what}: the engine of env.fallback runs it. ${ADVICE}`);
     return { engine, here: async () => engine };
   } catch (error) {
-    options.signal?.throwIfAborted();
+    listener.signal?.throwIfAborted();
     const code = error instanceof RuntimeError ? error.code : ErrorCode.fail;
     const text = `${raw.what}, and the engine of env.fallback cannot run it: ${messageOf(error)}`;
     throw new RuntimeError(code, text, {}, { cause: error });
@@ -118,8 +118,8 @@ export async function openRaw(
   listener: Listener,
   start: (url: string, options: InferenceSessionOptions) => Promise<Started>,
 ): Promise<Started> {
-  const raw = await rawModelOf(model, options.signal).catch(() => undefined);
-  options.signal?.throwIfAborted();
+  const raw = await rawModelOf(model, listener.signal).catch(() => undefined);
+  listener.signal?.throwIfAborted();
   if (!raw) throw refused;
   const { compiler, fallback } = checkedHelpers();
   if (compiler === undefined) return onFallback(raw, fallback!, options, listener);
@@ -129,7 +129,7 @@ export async function openRaw(
     listener.log(1, 'session', `${raw.what}: env.compiler has compiled it`);
     return await start(url, { ...options, cache: cache && url.startsWith('http') });
   } catch (error) {
-    options.signal?.throwIfAborted();
+    listener.signal?.throwIfAborted();
     const why = `${raw.what}, and env.compiler does not help: ${messageOf(error)}`;
     if (!fallback) throw new RuntimeError(ErrorCode.fail, why, {}, { cause: error });
     warnOnce(listener, why);

@@ -7,7 +7,7 @@ import { host } from '../host';
 import { type ModelFile, noModel } from '../package/model_kinds';
 import type { DeviceLocation } from '../device/keeper';
 import { type GivenOptions, withoutEffect } from '../device/options';
-import { checkSignal } from './caller';
+import { checkFunction, checkSignal } from './caller';
 import { env, ownDevice, severityOf, tracing } from './env';
 import type { LogLevel } from './env_types';
 import type { EngineRequest, RuntimeSettings } from './engine';
@@ -43,7 +43,10 @@ export interface InferenceSessionOptions {
    * of `env.compiler`, which are kept until their models change.
    */
   readonly cache?: boolean;
-  /** Called with the progress of downloads and of compiled shaders. */
+  /**
+   * Called with the progress of downloads and of compiled shaders. If it throws, `create` rejects with the error, and
+   * no further progress is reported.
+   */
   readonly onProgress?: (stage: string, done: number, total: number) => void;
   /**
    * Ends the loading: closes its connections and releases everything. `create` rejects with `signal.reason`: an
@@ -139,6 +142,7 @@ export function checkedOptions(options: InferenceSessionOptions): InferenceSessi
     if (typeof name !== 'string') throw invalid(`an execution provider is a name, or { name, … }, not ${String(each)}`);
   }
   checkSignal(options.signal);
+  checkFunction('onProgress', options.onProgress);
   checkOneOf('graphOptimizationLevel', level, ['disabled', 'basic', 'extended', 'layout', 'all']);
   checkOneOf('executionMode', mode, ['sequential', 'parallel']);
   return options;

@@ -3,6 +3,7 @@ import type { ModelFile } from '../package/model_kinds';
 import { ErrorCode } from '../schema';
 import { messageOf, RuntimeError } from '../errors';
 import { host } from '../host';
+import { eitherOf } from '../turn';
 import type { Engine, EngineRequest, Listener } from './engine';
 import { deviceOfSession, env, noteDevice, offerDevice, severityOf } from './env';
 import type { PageDevice } from './providers';
@@ -27,8 +28,23 @@ export function listenerOf(options: InferenceSessionOptions): Listener {
       const say = (['debug', 'info', 'warn', 'error', 'error'] as const)[severity] ?? 'error';
       console[say](`py_ort: ${name}${category}: ${text}`);
     },
-    onProgress: options.onProgress,
-    signal: options.signal,
+    ...endedByProgress(options),
+  };
+}
+
+/** The user's function and signal; an error of the function aborts the creation, in a worker, too. */
+function endedByProgress({ onProgress, signal }: InferenceSessionOptions): Pick<Listener, 'onProgress' | 'signal'> {
+  if (!onProgress) return { signal };
+  const ending = new AbortController();
+  return {
+    onProgress: (...progress) => {
+      try {
+        if (!ending.signal.aborted) onProgress(...progress);
+      } catch (error) {
+        ending.abort(error);
+      }
+    },
+    signal: eitherOf(signal, ending.signal),
   };
 }
 
