@@ -150,6 +150,7 @@ export const cases = {
       const session = await create('add', { ...options, logId: 'mine' });
       equal(said, ['py_ort: mine: session: without effect here: graphOptimizationLevel, interOpNumThreads']);
       for (const _ of [1, 2]) await session.run({ x, scale }, { tag: 'a', logVerbosityLevel: 0 });
+      await fails(() => session.run({ x, scale }, { terminate: true }), 'terminate');
       equal(said.slice(1), ['py_ort: mine: session: run options without effect here: tag']);
       const preferred = [{ name: 'webgpu', preferredLayout: 'NCHW' }];
       await (await create('add', { executionProviders: preferred, logSeverityLevel: 3 })).release();

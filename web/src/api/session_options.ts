@@ -124,7 +124,7 @@ const RUN_OPTIONS: Known<InferenceRunOptions> = {
   graphId: 'used',
   logSeverityLevel: [],
   logVerbosityLevel: [0],
-  terminate: [false],
+  terminate: 'used',
   tag: [],
   extra: [],
 };
