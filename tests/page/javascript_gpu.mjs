@@ -16,6 +16,14 @@ export const cases = {
     const again = await session.run({ x, scale }, { y: mine });
     if (again.y !== mine) throw new Error('another tensor');
     equal(mine.data, [11, 22, 33]);
+    // Of another copy of the package.
+    const foreign = { type: 'float32', dims: [1, 3], size: 3, location: 'cpu', data: new Float32Array(3) };
+    for (const more of [[], [{}]]) {
+      const { y: given } = await session.run({ x, scale }, { y: foreign }, ...more);
+      if (given !== foreign) throw new Error('another tensor');
+      equal(foreign.data, [11, 22, 33]);
+      foreign.data.fill(0);
+    }
     const flat = new Tensor('float32', [0, 0, 0], [3]);
     await fails(() => session.run({ x, scale }, { y: flat }), 'y" is float32.1,3.; the tensor for it is float32.3.');
   },
@@ -68,6 +76,9 @@ export const cases = {
       const count = [made.pipelines, made.buffers, made.bind_groups, made.walks];
       if (round > 1) equal([replayed, ...count], [true, 0, 0, 0, 0]);
     }
+    // A tensor of another copy of the package.
+    const foreign = { type: 'float32', dims: [1, 3], size: 3, location: 'gpu-buffer', gpuBuffer: output };
+    if ((await session.run({ x: feed, scale }, { y: foreign })).y !== foreign) throw new Error('another tensor');
     // Its own output is its next input: all reads precede the writes.
     await session.run({ x: target, scale }, { y: target });
     const { y } = await session.run({ x: target, scale });

@@ -151,6 +151,9 @@ export const cases = {
       equal(said, ['py_ort: mine: session: without effect here: graphOptimizationLevel, interOpNumThreads']);
       for (const _ of [1, 2]) await session.run({ x, scale }, { tag: 'a', logVerbosityLevel: 0 });
       await fails(() => session.run({ x, scale }, { terminate: true }), 'terminate');
+      for (const option of ['signal', 'tag', 'extra', 'graphId'])
+        equal((await session.run({ x, scale }, { [option]: null })).y.data, [11, 22, 33]);
+      await fails(() => session.run({ x, scale }, { z: null }), 'no output named "z"');
       equal(said.slice(1), ['py_ort: mine: session: run options without effect here: tag']);
       const preferred = [{ name: 'webgpu', preferredLayout: 'NCHW' }];
       await (await create('add', { executionProviders: preferred, logSeverityLevel: 3 })).release();

@@ -184,14 +184,15 @@ export class InferenceSession {
     third: InferenceRunOptions,
   ): Promise<{ readonly [name: string]: OnnxValue }> {
     if (typeof given !== 'object' || given === null) throw invalid('feeds are tensors by the names of inputs');
-    const feeds = mapped(given, adopted);
+    const feeds = mapped<OnnxValue>(given, adopted);
     const [fetches, options] = fetchesAndOptions(this.outputNames, second, third);
     checkSignal(options.signal);
     this.warnOnce(runOptionsWithoutEffect(options));
     if (options.terminate)
       throw new RuntimeError(ErrorCode.cancelled, 'the run did not begin, because its options have terminate: true');
     const names = Array.isArray(fetches) ? (fetches as readonly string[]) : Object.keys(fetches);
-    const targets = Array.isArray(fetches) ? {} : (fetches as { readonly [name: string]: Tensor | null });
+    const places = Array.isArray(fetches) ? {} : (fetches as { readonly [name: string]: Tensor | null });
+    const targets = mapped<Tensor | null>(places, adopted);
     const wanted = onDeviceOf([...Object.values(feeds), ...Object.values(targets)]).map(threadOf);
     const inWorker = this.runner.thread !== HERE && this.engine === 'py_ort';
     const moves = inWorker && wanted.includes(HERE) && this.runner.keeper;
@@ -208,8 +209,8 @@ export class InferenceSession {
     const running = loans.during(async () => {
       const ran = await engine.run(loans.feeds(within), {
         signal,
-        abortable: options.signal !== undefined,
-        graphId: options.graphId,
+        abortable: options.signal != null,
+        graphId: options.graphId ?? undefined,
         outputs: names,
         outputsOnGpu: onDeviceAmong(
           names.filter((name) => !named(targets, name)),
@@ -232,7 +233,10 @@ export class InferenceSession {
     // A lost device has been replaced, and with it the owner of its tensors.
     const holder = engine.keeper;
     return Object.fromEntries(
-      names.map((name) => [name, result(named(outputs, name)!, name, holder, named(targets, name) ?? undefined)]),
+      names.map((name) => {
+        const output = result(named(outputs, name)!, name, holder, named(targets, name) ?? undefined);
+        return [name, named(places, name) ?? output];
+      }),
     );
   }
 
@@ -366,7 +370,7 @@ function part(buffer: unknown, offset: number, length?: number): Uint8Array {
   return new Uint8Array(buffer as ArrayBuffer, offset, end - offset);
 }
 
-const mapped = (values: OnnxValues, change: (value: OnnxValue) => OnnxValue): OnnxValues =>
+const mapped = <V>(values: { readonly [name: string]: V }, change: (value: V) => V): { readonly [name: string]: V } =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
 
 async function fetchedFeeds(engine: Engine, feeds: OnnxValues): Promise<OnnxValues> {

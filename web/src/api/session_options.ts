@@ -160,7 +160,7 @@ function ignored<T extends object>(what: string, known: Known<T>, given: T): str
     .filter(([name, value]) => {
       const use = named<'used' | readonly unknown[]>(known, name);
       if (use === undefined) throw invalid(`${what} has no option "${name}"; it has ${names.join(', ')}`);
-      return value !== undefined && use !== 'used' && !use.includes(value);
+      return value !== undefined && value !== null && use !== 'used' && !use.includes(value);
     })
     .map(([name]) => name);
 }
@@ -171,6 +171,8 @@ export function sessionOptionsWithoutEffect(given: InferenceSessionOptions): str
   const ofProviders = entries.flatMap((each) => withoutEffect(nameOf(each), each).map((key) => `${each.name}.${key}`));
   return [...ignored('InferenceSession.create', SESSION_OPTIONS, given), ...new Set(ofProviders)];
 }
+
+export const isRunOption = (name: string) => Object.hasOwn(RUN_OPTIONS, name);
 
 export const runOptionsWithoutEffect = (given: InferenceRunOptions) => ignored('run', RUN_OPTIONS, given);
 

@@ -12,15 +12,21 @@ import { isOnCpu, isOnDevice, keptBy, keptTensor, resourceOf, Tensor } from './t
 export type OnnxValue = Tensor | readonly OnnxValue[] | null;
 export type OnnxValues = { readonly [name: string]: OnnxValue };
 
-/** A feed as a tensor of this copy of the package: tensors of other copies have the same members. */
+/** True for a tensor, also of another copy of the package: those have the same members. */
+export function isTensor(value: unknown): value is Tensor {
+  return value instanceof Tensor || 'dims' in Object(value);
+}
+
+/** A value with tensors of this copy of the package. They share the elements of those of other copies. */
+export function adopted<V extends OnnxValue>(value: V): V;
 export function adopted(value: OnnxValue): OnnxValue {
-  if (Array.isArray(value)) return value.map(adopted);
-  if (value === null || value instanceof Tensor || !('dims' in Object(value))) return value;
-  const { type, dims, location } = value as Tensor;
-  if (!isOnDevice(value as Tensor)) return new Tensor(type, (value as Tensor).data, dims);
+  if (Array.isArray(value)) return value.map((item: OnnxValue) => adopted(item));
+  if (value instanceof Tensor || !isTensor(value)) return value;
+  const { type, dims, location } = value;
+  if (!isOnDevice(value)) return new Tensor(type, value.data, dims);
   const own = { type: type as 'float32', dims };
-  if (location === 'ml-tensor') return new Tensor({ location, ...own, mlTensor: (value as Tensor).mlTensor });
-  return new Tensor({ location: 'gpu-buffer', ...own, gpuBuffer: (value as Tensor).gpuBuffer });
+  if (location === 'ml-tensor') return new Tensor({ location, ...own, mlTensor: value.mlTensor });
+  return new Tensor({ location: 'gpu-buffer', ...own, gpuBuffer: value.gpuBuffer });
 }
 
 /** The callers' tensors on devices that one run lends to its session. */
