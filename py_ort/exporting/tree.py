@@ -8,7 +8,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from py_ort.exporting.compile_process import CompileProcess
 from py_ort.exporting.export import Exported
 from py_ort.exporting.job import ExportOptions
 
-#: Name of the record in the output folder: the sources of its files.
+#: Name of the record in the output folder: the sources and hashes of its files.
 RECORD = ".py_ort_export.json"
 
 
@@ -62,7 +62,7 @@ def export_tree(
     """Export each ONNX file of a folder, or one file, unless its export is up to date.
 
     The output folder mirrors the folder. It has a record of its files' sources (`.py_ort_export.json`): a model is
-    exported again if its contents, its external data, the options or py_ort have changed.
+    exported again if its contents, its external data, the options, py_ort or the exported file have changed.
 
     Args:
         source: A folder, or an ONNX file.
@@ -179,27 +179,32 @@ class _Tree:
         try:
             if known["key"] != key or known["model"] != os.path.relpath(model, self._output):
                 return None
-            if any(file.with_name(name).stat().st_size != size for name, size in known["files"].items()):
-                return None
             if any(_stamp(model, location) != stamp for location, stamp in known["external"].items()):
                 return None
-            return sum(known["files"].values())
+            files = {file.with_name(name): contents for name, contents in known["files"].items()}
+            if any(file_digest(each) != contents for each, contents in files.items()):
+                return None
+            return _size(files)
         except (TypeError, KeyError, AttributeError, OSError, OutsideFolder):  # no record, or a missing file
             return None
 
     def _note(self, file: Path, key: str, model: Path, made: Exported) -> int:
         """Record a file's sources; return its size."""
-        files = {each.name: each.stat().st_size for each in made.files}
+        files = {each.name: file_digest(each) for each in made.files}
         external = {location: stamp.to_json() for location, stamp in made.external.items()}
         entry = {"key": key, "model": os.path.relpath(model, self._output), "files": files, "external": external}
         with self._lock:
             self._record[self._name(file)] = entry
             with replacing(self._output / RECORD, 0o666) as out:
                 out.write(json.dumps(self._record, indent=1, sort_keys=True).encode())
-        return sum(files.values())
+        return _size(made.files)
 
     def _name(self, file: Path) -> str:
         return file.relative_to(self._output).as_posix()
+
+
+def _size(files: Iterable[Path]) -> int:
+    return sum(file.stat().st_size for file in files)
 
 
 def _stamp(model: Path, location: str) -> dict[str, Any]:

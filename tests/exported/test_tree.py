@@ -14,6 +14,8 @@ import pytest
 import small_models
 from onnx import helper, numpy_helper
 
+import py_ort
+from py_ort.compiler.load.digest import file_digest
 from py_ort.compiler.package.format import is_package
 from py_ort.exceptions import EngineError, InvalidArgument, InvalidProtobuf, PyOrtError, Timeout
 from py_ort.exporting import ExportOptions, export_tree
@@ -159,4 +161,34 @@ def test_without_playwright_sessions_say_so(tmp_path: Path) -> None:
 def test_the_record_is_readable(tree: Path, tmp_path: Path) -> None:
     export_tree(tree, tmp_path / "out", options=WASM)
     record = json.loads((tmp_path / "out" / RECORD).read_text())
-    assert record["add.pyort"]["files"] == {"add.pyort": (tmp_path / "out/add.pyort").stat().st_size}
+    assert record["add.pyort"]["files"] == {"add.pyort": file_digest(tmp_path / "out/add.pyort")}
+
+
+def test_other_contents_of_the_same_size_are_replaced(tmp_path: Path) -> None:
+    """A plain export of another model to the same name, and a damaged part."""
+    files = [tmp_path / "a/m.onnx", tmp_path / "b/m.onnx"]
+    for file, number in zip(files, (1, 2), strict=True):
+        file.parent.mkdir()
+        file.write_bytes(constant_sum(number))
+    output, exported = tmp_path / "out", tmp_path / "out/m.pyort"
+    split = ExportOptions(providers=("wasm",), part_size=1 << 12)
+    (row,) = export_tree(files[0], output, options=split)
+    first = exported.read_bytes()
+    py_ort.export(files[1], exported, providers=["wasm"], part_size=1 << 12)
+    assert exported.stat().st_size == len(first) and exported.read_bytes() != first
+    assert statuses(files[0], output, split) == {"m.pyort": "exported"}
+    assert exported.read_bytes() == first
+    part = output / "m.pyort.1"
+    assert sum(file.stat().st_size for file in output.glob("m.pyort*")) == row.size
+    part.write_bytes(bytes(part.stat().st_size))
+    assert statuses(files[0], output, split) == {"m.pyort": "exported"}
+    assert any(part.read_bytes())
+    assert statuses(files[0], output, split) == {"m.pyort": "up to date"}
+
+
+def constant_sum(number: int) -> bytes:
+    """Return a model that adds a weight of 8 kB."""
+    weight = numpy_helper.from_array(np.full(2048, number, np.float32), "w")
+    values = [small_models.floats(name, [2048]) for name in ("x", "y")]
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    return helper.make_model(helper.make_graph([node], "g", values[:1], values[1:], [weight])).SerializeToString()
