@@ -192,13 +192,17 @@ def _export_tree(
             source, output, options=options, keep_names=keep_names, jobs=jobs, force=force, progress=report
         )
     failed = [row for row in rows if row.status == "failed"]
-    told = [{**asdict(row), "model": str(row.model), "file": str(row.file)} for row in rows]
-    shown = write_json({"models": told}, json_file)
+    shown = write_json({"models": [_row(row) for row in rows]}, json_file)
     if shown:
         _print_tree(rows, source if source.is_dir() else source.parent, output)
     for row in failed:
         (out if shown else err).print(f"{row.model}: {row.error}", markup=False, soft_wrap=True)
     sys.exit(bool(failed))
+
+
+def _row(row: TreeRow) -> dict[str, Any]:
+    paths = {"model": str(row.model), "file": str(row.file), "sources": [str(file) for file in row.sources]}
+    return {**asdict(row), **paths}
 
 
 def _print_tree(rows: Sequence[TreeRow], base: Path, output: Path) -> None:

@@ -38,6 +38,7 @@ class TreeRow:
         size: Bytes of the file and its parts.
         seconds: Duration of the export.
         error: The reason of a failure; "" without one.
+        sources: The files that the export reads: the model, its external data, files of user kernels.
     """
 
     model: Path
@@ -46,6 +47,7 @@ class TreeRow:
     size: int = 0
     seconds: float = 0.0
     error: str = ""
+    sources: tuple[Path, ...] = ()
 
 
 @public_function
@@ -164,14 +166,24 @@ class _Tree:
         try:
             key = self._options.key(file_digest(model))
             if not self._force and (size := self._up_to_date(model, file, key)) is not None:
-                return TreeRow(model, file, "up to date", size)
+                return TreeRow(model, file, "up to date", size, sources=self._sources(model, file))
             file.parent.mkdir(parents=True, exist_ok=True)
             made = process.export(model, file)
             size = self._note(file, key, model, made)
         except (PyOrtError, OSError) as e:
             text = f"{type(e).__name__}: {e}"
-            return TreeRow(model, file, "failed", seconds=time.perf_counter() - began, error=text)
-        return TreeRow(model, file, "exported", size, time.perf_counter() - began)
+            seconds = time.perf_counter() - began
+            return TreeRow(model, file, "failed", 0, seconds, text, self._sources(model, file))
+        seconds = time.perf_counter() - began
+        return TreeRow(model, file, "exported", size, seconds, sources=self._sources(model, file))
+
+    def _sources(self, model: Path, file: Path) -> tuple[Path, ...]:
+        """Return the files that an export reads; the external data are those of the last export."""
+        known: Any = self._record.get(self._name(file))
+        external: list[str] = []
+        with contextlib.suppress(TypeError, KeyError):  # no export yet, or a damaged record
+            external = sorted(known["external"])
+        return (model, *(model.parent / each for each in external), *map(Path, self._options.kernels))
 
     def _up_to_date(self, model: Path, file: Path, key: str) -> int | None:
         """Return the size of an up-to-date export, None if it must be made."""

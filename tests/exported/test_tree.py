@@ -65,6 +65,7 @@ def test_json_of_the_command(tree: Path, tmp_path: Path, py_ort_command: Any) ->
     bad, why = found.pop("bad.onnx")
     assert set(found) == {"add.onnx", "model.onnx", "old.onnx"} and set(found.values()) == {("exported", "")}
     assert bad == "failed" and "is not an ONNX model" in why
+    assert all(row["sources"] == [row["model"]] for row in json.loads(out)["models"])
     assert status == 1 and "bad.onnx: InvalidProtobuf" in said
 
 
@@ -87,8 +88,10 @@ def test_external_data_count(tmp_path: Path) -> None:
     model = helper.make_model(helper.make_graph([node], "g", values[:1], values[1:], [weight]))
     onnx.save_model(model, tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
     output = tmp_path / "out"
-    assert statuses(tmp_path, output) == {"m.pyort": "exported"}
-    assert statuses(tmp_path, output) == {"m.pyort": "up to date"}
+    sources = (tmp_path / "m.onnx", tmp_path / "m.data")
+    for status in ("exported", "up to date"):
+        (row,) = export_tree(tmp_path, output, options=WASM)
+        assert (row.status, row.sources) == (status, sources)
     (tmp_path / "m.data").write_bytes(np.ones(64, np.float32).tobytes())
     assert statuses(tmp_path, output) == {"m.pyort": "exported"}
     assert statuses(tmp_path, output) == {"m.pyort": "up to date"}

@@ -13,8 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import numpy as np
+import onnx
 import pytest
 import small_models
+from onnx import helper, numpy_helper
 from static_site import ISOLATED, StaticSite, browsing
 
 import py_ort
@@ -93,18 +96,25 @@ def test_vite_serves(app: Path, site: Callable[..., StaticSite], of_npm: Callabl
         server.communicate(timeout=60)
 
 
-@pytest.mark.browser
-def test_webpack_builds(app: Path, site: Callable[..., StaticSite], of_npm: Callable[[str, str], Path]) -> None:
+def webpack_build(app: Path, of_npm: Callable[[str, str], Path], more: str = "") -> None:
+    """Write build.mjs, which builds main.js into public."""
     webpack = of_npm("webpack", WEBPACK) / "lib/index.js"
     (app / "build.mjs").write_text(
         f"import webpack from {json.dumps(str(webpack))};\n"
         "import PyOrt from 'py-ort-web/webpack';\n"
         "const output = { path: `${import.meta.dirname}/public`, publicPath: '/' };\n"
-        f"const options = {{ mode: 'development', entry: './main.js', output, plugins: [new PyOrt({OPTIONS})] }};\n"
-        "webpack({ ...options, devtool: false, context: import.meta.dirname }, (error, stats) => {\n"
+        f"const plugins = [new PyOrt({OPTIONS})];\n"
+        f"const options = {{ mode: 'development', entry: './main.js', output, plugins, {more} }};\n"
+        "const compiler = webpack({ ...options, devtool: false, context: import.meta.dirname });\n"
+        "compiler.run((error, stats) => compiler.close(() => {\n"
         "  if (error || stats.hasErrors()) throw error ?? new Error(stats.toString('errors-only'));\n"
-        "});\n"
+        "}));\n"
     )
+
+
+@pytest.mark.browser
+def test_webpack_builds(app: Path, site: Callable[..., StaticSite], of_npm: Callable[[str, str], Path]) -> None:
+    webpack_build(app, of_npm)
     done = built(["node", "build.mjs"], app)
     assert done.returncode == 0, done.stdout + done.stderr
     (app / "public/index.html").write_text('<!doctype html><title>Test</title><script src="main.js"></script>\n')
@@ -134,7 +144,8 @@ def plugin(app: Path, options: str = "", **environment: str) -> subprocess.Compl
     """Load the model by the plugin alone, like Rollup."""
     (app / "load.mjs").write_text(
         "import pyOrt from 'py-ort-web/vite';\n"
-        "const context = { addWatchFile() {}, info: console.log, emitFile: ({ name }) => name };\n"
+        "const addWatchFile = (file) => console.log(`reads ${file}`);\n"
+        "const context = { addWatchFile, info: console.log, emitFile: ({ name }) => name };\n"
         f"console.log(await pyOrt({options}).load.call(context, `${{process.cwd()}}/models/add.onnx?pyort`));\n"
     )
     return built(["node", "load.mjs"], app, **environment)
@@ -162,6 +173,47 @@ def test_where_py_ort_is_not_installed(app: Path, tmp_path: Path) -> None:
     done = plugin(app, PATH=path)
     assert f"compiled by `uvx --from py_ort=={py_ort.__version__} py-ort`" in done.stdout, done.stderr
     assert "ROLLUP_FILE_URL_add.pyort" in done.stdout
+
+
+def add_weight(folder: Path) -> Path:
+    """Make the model one with a weight in another file; return that file."""
+    weight = numpy_helper.from_array(np.ones(64, np.float32), "w")
+    values = [small_models.floats(name, [64]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", values[:1], values[1:], [weight])
+    data = folder / "add.data"
+    onnx.save_model(
+        helper.make_model(graph), folder / "add.onnx", save_as_external_data=True, location=data.name, size_threshold=0
+    )
+    return data
+
+
+def test_bundlers_watch_each_file_that_an_export_reads(app: Path) -> None:
+    data, kernel = add_weight(app / "models"), app / "kernel.wgsl"
+    kernel.write_text("// kernel: t::Scaled\n// input x\ny[i] = 3.0 * load_x(i);\n")
+    arguments = ["--provider", "webgpu", "--kernels", kernel.name]
+    options = f"{{ command: {json.dumps(OURS)}, arguments: {json.dumps(arguments)} }}"
+    watched = {f"reads {file}" for file in (app / "models/add.onnx", data, kernel)}
+    for _ in ("exported", "up to date"):
+        done = plugin(app, options)
+        assert done.returncode == 0, done.stderr
+        assert watched == {line for line in done.stdout.splitlines() if line.startswith("reads ")}
+    data.write_bytes(b"cut off")
+    done = plugin(app, options)
+    assert done.returncode and watched <= set(done.stdout.splitlines())
+
+
+def test_webpack_s_cache_knows_external_data(app: Path, of_npm: Callable[[str, str], Path]) -> None:
+    data = add_weight(app / "models")
+    (app / "main.js").write_text("import url from './models/add.onnx?pyort';\nconsole.log(url);\n")
+    webpack_build(app, of_npm, "cache: { type: 'filesystem', cacheDirectory: `${import.meta.dirname}/cache` }")
+    weights = []
+    for number in (1, 2):
+        data.write_bytes(np.full(64, number, np.float32).tobytes())
+        done = built(["node", "build.mjs"], app)
+        assert done.returncode == 0, done.stdout + done.stderr
+        url = built(["node", "public/main.js"], app).stdout.strip()
+        weights.append((app / "public" / url.lstrip("/")).read_bytes())
+    assert all(np.full(64, i, np.float32).tobytes() in each for i, each in enumerate(weights, 1))
 
 
 def test_a_model_that_cannot_be_compiled_fails_the_build(app: Path) -> None:

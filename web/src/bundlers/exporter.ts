@@ -1,6 +1,6 @@
 // Models of a project, exported into a folder of its own while pages are built.
 import { createHash } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { checkExported } from './exported_file';
@@ -31,27 +31,47 @@ async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/** What an export tells a bundler. */
+export interface Listener {
+  /** How models are compiled, where `py-ort` is not installed. */
+  say(text: string): void;
+  /** A file that the export reads, also if it fails: the model, its external data, files of user kernels. */
+  reads(file: string): void;
+}
+
+/** The files that the last export of a folder read, as `py-ort export --json` lists them. */
+async function sourcesOf(json: string): Promise<string[]> {
+  const text = await readFile(json, 'utf8').catch(() => '{}');
+  const { models = [] } = JSON.parse(text) as { readonly models?: readonly { readonly sources: string[] }[] };
+  return models.flatMap(({ sources }) => sources.map((file) => path.resolve(file)));
+}
+
 /**
  * Exports a model, unless its export is up to date.
  *
  * @param model the ONNX file.
  * @param root the project's folder.
- * @param say told how models are compiled, where `py-ort` is not installed.
  * @returns the file, which the runtime of this package reads.
  */
 export async function exported(
   model: string,
   root: string,
   options: PyOrtOptions,
-  say: (text: string) => void,
+  listener: Listener,
 ): Promise<string> {
+  listener.reads(model);
   // A folder for each: files of one name may lie in several.
   const place = createHash('sha256').update(model).digest('hex').slice(0, 16);
   const folder = path.join(root, 'node_modules/.cache/py-ort', place);
   const file = path.join(folder, `${path.parse(model).name}.pyort`);
   await mkdir(folder, { recursive: true });
-  const args = ['export', model, '-o', folder, '--update', ...(options.arguments ?? [])];
-  await inTurn(() => pyOrt(args, options.command, say));
+  const json = path.join(folder, 'export.json');
+  const args = ['export', model, '-o', folder, '--update', ...(options.arguments ?? []), '--json', json];
+  try {
+    await inTurn(() => pyOrt(args, options.command, (text) => listener.say(text)));
+  } finally {
+    for (const source of await sourcesOf(json)) listener.reads(source);
+  }
   const { parts } = await checkExported(file);
   if (parts.length > 0)
     throw new Error(

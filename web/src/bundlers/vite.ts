@@ -34,8 +34,10 @@ export default function pyOrt(options: PyOrtOptions = {}) {
     async load(this: Context, id: string) {
       if (!QUERY.test(id)) return null;
       const model = path.resolve(id.split('?')[0]);
-      this.addWatchFile(model);
-      const file = await exported(model, config.root, options, (text) => this.info(text));
+      const file = await exported(model, config.root, options, {
+        say: (text) => this.info(text),
+        reads: (source) => this.addWatchFile(source),
+      });
       const source = await readFile(file);
       if (config.command === 'serve') {
         // Another URL for other contents: the runtime may keep models by their URLs.

@@ -6,6 +6,7 @@ import { exported, type PyOrtOptions } from './exporter';
 interface Context {
   readonly resourcePath: string;
   readonly rootContext: string;
+  addDependency(file: string): void;
   getOptions(): PyOrtOptions;
   getLogger(name: string): { info(text: string): void };
 }
@@ -14,5 +15,9 @@ export const raw = true;
 
 export default async function load(this: Context): Promise<Buffer> {
   const log = this.getLogger('py-ort');
-  return readFile(await exported(this.resourcePath, this.rootContext, this.getOptions(), (text) => log.info(text)));
+  const file = await exported(this.resourcePath, this.rootContext, this.getOptions(), {
+    say: (text) => log.info(text),
+    reads: (source) => this.addDependency(source),
+  });
+  return readFile(file);
 }
