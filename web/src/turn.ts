@@ -37,6 +37,28 @@ export function pause(milliseconds: number, signal?: AbortSignal): Promise<void>
   });
 }
 
+/**
+ * Waits for work. When a signal aborts, it waits no longer: the work may wait for a server that never answers.
+ *
+ * @param undo called with a result that comes too late.
+ */
+export function unlessAborted<T>(
+  work: Promise<T>,
+  signal: AbortSignal | undefined,
+  undo: (late: T) => unknown = () => undefined,
+): Promise<T> {
+  if (!signal) return work;
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      reject(signal.reason);
+      work.then(undo).catch(() => undefined);
+    };
+    signal.addEventListener('abort', abort);
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+    if (signal.aborted) abort();
+  });
+}
+
 /** Handles messages and timers that are due: a timer may come in the second turn only. */
 export async function dueEvents(): Promise<void> {
   await nextTurn();

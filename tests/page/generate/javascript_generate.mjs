@@ -153,6 +153,37 @@ export const cases = {
     await fails(() => within(() => session.release()), 'this session was released');
   },
 
+  'aborted before its turn': async (session, wanted) => {
+    let go;
+    const held = new Promise((resolve) => (go = resolve));
+    const first = session.generate(PROMPT, { maxNewTokens: 2, onLogits: () => held.then(() => undefined) });
+    const [ending, cancelled] = [new AbortController(), session.generate([1], { maxNewTokens: 1 })];
+    const begun = [];
+    const options = { maxNewTokens: 1, signal: ending.signal, onTokens: (token) => begun.push(token) };
+    const queued = session.generate([1], options);
+    const last = session.generate(PROMPT, { maxNewTokens: 3 });
+    ending.abort(new Error('enough'));
+    cancelled.cancel();
+    await fails(() => queued.result, 'enough');
+    await fails(() => cancelled.result, 'abort');
+    await fails(() => session.generate([1], { signal: AbortSignal.abort(new Error('late')) }).result, 'late');
+    equal([first.tokens.length, last.tokens.length], [0, 0]);
+    go();
+    equal(await first.result, wanted.slice(0, 2));
+    equal(await last.result, wanted.slice(0, 3));
+    equal(begun, []);
+    // One that a function for logits waits for.
+    const inner = new AbortController();
+    const waits = async () => {
+      await Promise.resolve();
+      const other = session.generate([1], { maxNewTokens: 1, signal: inner.signal });
+      inner.abort(new Error('inner'));
+      await other.result;
+    };
+    await fails(() => session.generate(PROMPT, { onLogits: waits }).result, 'inner');
+    equal(await session.generate(PROMPT, { maxNewTokens: 3 }).result, wanted.slice(0, 3));
+  },
+
   'a mask, and JSON': async (session, wanted) => {
     await fails(() => session.generate(PROMPT, { mask: new Array(48).fill(0) }).result, 'mask bars all tokens');
     const mask = new Uint8Array(48).fill(1);

@@ -1,5 +1,4 @@
-// Errors for callers of the API: their stacks begin in the caller's code, by which monitoring tools group them; and the
-// end of aborted calls.
+// Errors for callers of the API: their stacks begin in the caller's code, by which monitoring tools group them.
 import { describe, invalid, RuntimeError } from '../errors';
 
 type Entry = (...given: never[]) => unknown;
@@ -71,26 +70,4 @@ export function checkSignal(signal: AbortSignal | null | undefined): void {
 export function checkFunction(name: string, given: unknown): void {
   if (given === undefined || given === null || typeof given === 'function') return;
   throw invalid(`${name} is a function, not ${describe(given)}`);
-}
-
-/**
- * Waits for work. When a signal aborts, it waits no longer: the work may wait for a server that never answers.
- *
- * @param undo called with a result that comes too late.
- */
-export function unlessAborted<T>(
-  work: Promise<T>,
-  signal: AbortSignal | undefined,
-  undo: (late: T) => unknown = () => undefined,
-): Promise<T> {
-  if (!signal) return work;
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      reject(signal.reason);
-      work.then(undo).catch(() => undefined);
-    };
-    signal.addEventListener('abort', abort);
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-    if (signal.aborted) abort();
-  });
 }

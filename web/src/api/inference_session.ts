@@ -4,7 +4,7 @@ import { invalid, RuntimeError } from '../errors';
 import { checkRows } from '../generate/generate_options';
 import type { ModelFile } from '../package/model_kinds';
 import type { RunInfo, RunResult } from '../session/run_options';
-import { blameCallers, checkFunction, checkSignal, fromCaller, unlessAborted } from './caller';
+import { blameCallers, checkFunction, checkSignal, fromCaller } from './caller';
 import type { Engine } from './engine';
 import { withoutEffect } from './env';
 import { opened } from './exported';
@@ -35,7 +35,7 @@ import {
 } from './session_options';
 import { listenerOf, localEngine, startEngine, startOther } from './start_engine';
 import type { Tensor } from './tensor';
-import { eitherOf } from '../turn';
+import { eitherOf, unlessAborted } from '../turn';
 import { named } from '../wire/values';
 import {
   adopted,

@@ -14,7 +14,7 @@ import { Loop, type OnTokens } from './loop';
 import { Rows } from './rows';
 import { DeviceRankingSteps, DeviceSteps, HostRankingSteps, HostSteps, type StepContext, type Steps } from './steps';
 import { Stops } from './stops';
-import { CORE_PROVIDER, ErrorCode, RuntimeError, checkRows, countersOf, invalid } from './outside';
+import { CORE_PROVIDER, ErrorCode, RuntimeError, checkRows, countersOf, invalid, unlessAborted } from './outside';
 
 interface Held {
   readonly caches: Caches;
@@ -61,7 +61,7 @@ export class Generator {
     return generator;
   }
 
-  /** Generates; waits for earlier generations. */
+  /** Generates after earlier generations, unless the signal aborts before it begins. */
   generate(
     prompts: readonly (readonly number[])[],
     options: GenerateOptions,
@@ -71,7 +71,6 @@ export class Generator {
   ): Promise<GenerateInfo> {
     const start = performance.now();
     const work = async () => {
-      signal?.throwIfAborted();
       const settings = settingsOf(options);
       const form = decoderForm(this.session.plan, options.names);
       checkRows(prompts.length, options);
@@ -82,8 +81,10 @@ export class Generator {
       const filter = LogitsFilter.of(settings, onLogits, signal);
       return this.run(rows, form, settings, { onTokens, filter, signal, start });
     };
-    const turn = this.lastTurn.then(work, work);
-    this.lastTurn = turn.catch(() => undefined);
+    const before = this.lastTurn;
+    const turn = unlessAborted(before, signal).then(work);
+    // The next one waits for the one before, also if this one ends earlier.
+    this.lastTurn = turn.catch(() => before);
     return turn;
   }
 

@@ -6,7 +6,7 @@ export { CORE_PROVIDER } from '../contract/providers';
 export { RuntimeError } from '../errors';
 export { countersOf } from '../device/counters';
 export { storageBytes } from '../device/memory_plan';
-export { nextTurn } from '../turn';
+export { nextTurn, unlessAborted } from '../turn';
 export { DType, ErrorCode } from '../schema';
 export { isContainer, isOnGpu, named } from '../wire/values';
 export { checkRows, invalid } from './generate_options';
