@@ -104,6 +104,43 @@ const cases = {
     await adds(await InferenceSession.create('add.onnx', wasm), 'fallback');
   },
 
+  async 'a fallback whose create never ends'() {
+    const peer = await import('./peer/ort.wasm.bundle.min.mjs');
+    let [begin, late, never] = [undefined, undefined, true];
+    const begun = new Promise((resolve) => (begin = resolve));
+    const released = [];
+    const create = (...given) => {
+      if (!never) return peer.InferenceSession.create(...given);
+      begin();
+      return new Promise((resolve) => (late = resolve));
+    };
+    env.fallback = () => ({ ...peer, InferenceSession: { create } });
+    const ending = new AbortController();
+    const first = InferenceSession.create('add.onnx', { ...wasm, signal: ending.signal });
+    await begun;
+    const next = InferenceSession.create('times.onnx', wasm);
+    never = false;
+    ending.abort(new Error('enough'));
+    check((await refusal(first)).message === 'enough', 'it ended for another reason');
+    check((await next).engine === 'fallback', 'the next one waits');
+    late({ inputNames: [], outputNames: [], release: async () => released.push('late') });
+    await adds(await InferenceSession.create('add.onnx', wasm), 'fallback');
+    check(String(released) === 'late', 'a session that came too late was not released');
+  },
+
+  async 'a fallback that calls py_ort'() {
+    const create = async (model, options) => {
+      await Promise.resolve();
+      return InferenceSession.create(/times/.test(model) ? 'add.pyort' : model, options);
+    };
+    env.fallback = () => ({ Tensor, InferenceSession: { create } });
+    const error = await refusal(InferenceSession.create('add.onnx', wasm));
+    check(/add\.onnx is an ONNX file.*create calls py_ort's own create for the same model/.test(error.message), error);
+    await adds(await InferenceSession.create('times.onnx', wasm), 'fallback');
+    useFallback();
+    await adds(await InferenceSession.create('add.onnx', wasm), 'fallback');
+  },
+
   async 'helpers of wrong types, and none'() {
     const create = () => refusal(InferenceSession.create('add.onnx', wasm));
     for (const none of [null, undefined]) {

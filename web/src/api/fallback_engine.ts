@@ -7,6 +7,7 @@ import type { GenerateInfo } from '../generate/generate_options';
 import type { NodeArgEntry } from '../package/header';
 import type { Feeds } from '../session/feeds';
 import type { RunInfo, RunResult } from '../session/run_options';
+import { unlessAborted } from '../turn';
 import { isContainer, isOnGpu, type Value } from '../wire/values';
 import { dtypeOfType, fromBytes, toBytes, typeOfDtype } from './elements';
 import type { Engine, EngineDescription, EngineRunOptions } from './engine';
@@ -88,9 +89,12 @@ const keeperOf = (peer: Peer): TensorKeeper => ({
   },
 });
 
+/** Marks options that went to the engine: with them, a `create` of its own would wait for itself. */
+const OF_FALLBACK = Symbol('py_ort: options of env.fallback');
+
 /** The options that onnxruntime-web knows: it does not know those of py_ort. */
 function optionsFor({ cache, onProgress, signal, ...options }: InferenceSessionOptions): object {
-  return options;
+  return { ...options, [OF_FALLBACK]: true };
 }
 
 /** Types in ONNX's words. */
@@ -130,10 +134,18 @@ export class FallbackEngine implements Engine {
         'env.fallback gives py_ort itself, because an import map or an alias of the bundler names it ' +
           'onnxruntime-web: import the other engine by the URL of its file, or by a name without an alias',
       );
+    if (OF_FALLBACK in options)
+      throw invalid(
+        "env.fallback gives an InferenceSession whose create calls py_ort's own create for the same model: " +
+          'call that of the other engine, or that of py_ort for an exported model',
+      );
     const started = performance.now();
+    const { signal } = options;
     const session = await inTurn(async () => {
-      options.signal?.throwIfAborted();
-      return peer.InferenceSession.create(model, optionsFor(options));
+      signal?.throwIfAborted();
+      const creating = Promise.resolve(peer.InferenceSession.create(model, optionsFor(options)));
+      // It may never end: models after it do not wait longer than its caller.
+      return unlessAborted(creating, signal, (late) => inTurn(() => late.release()));
     });
     const create_ms = performance.now() - started;
     return new FallbackEngine(peer, session, {
