@@ -1,5 +1,5 @@
 // Cases of tests/page/test_raw_models.py: models that were not exported, in a page.
-import { env, InferenceSession, RuntimeError, Tensor } from './py_ort.mjs';
+import { ErrorCode, env, InferenceSession, RuntimeError, Tensor } from './py_ort.mjs';
 import { PageCompiler } from './py_ort_compiler.mjs';
 
 const said = [];
@@ -175,9 +175,40 @@ const cases = {
     check(isOurs && missing.cause instanceof Error && !(missing.cause instanceof RuntimeError), missing);
     check(error.cause instanceof Error && !(error.cause instanceof RuntimeError), error.cause);
     const strange = await refusal(session.run({ x: x(), scale: [scale()] }));
+    for (const fetches of [['nope', 'y'], { nope: null }]) {
+      const unknown = await refusal(session.run({ x: x(), scale: scale() }, fetches));
+      const { invalid_argument } = ErrorCode;
+      check(unknown.code === invalid_argument && /no output named "nope"; it has "y"/.test(unknown.message), unknown);
+    }
     check(/sequence or an optional/.test(strange.message), strange);
     check(/another engine runs/.test((await refusal(session.placement())).message), 'it has a placement');
     check(/py-ort export/.test((await refusal(session.generate([1]).result)).message), 'it generates');
+    await Promise.all([session.release(), session.release()]);
+    await session.release();
+  },
+
+  async 'an engine with another API'() {
+    const made = (run) => ({ inputNames: ['x'], outputNames: ['y'], run, release: async () => undefined });
+    const using = (create) => {
+      env.fallback = () => ({ Tensor, InferenceSession: { create } });
+      return InferenceSession.create('add.onnx', wasm);
+    };
+    const rows = [
+      [() => using(5), /gives no module with onnxruntime-web's API/],
+      [() => using(async () => undefined), /create gave undefined, and not a session/],
+      [() => using(() => ({ inputNames: [] })), /create gave Object, and not a session/],
+      [async () => (await using(() => made(() => undefined))).run({ x: x() }), /run gave undefined, and not a tensor/],
+      [
+        async () => (await using(() => made(async () => ({ y: 5 })))).run({ x: x() }),
+        /gave a number for the output "y"/,
+      ],
+    ];
+    for (const [work, words] of rows) {
+      const error = await refusal(work());
+      check(error instanceof RuntimeError && words.test(error.message), error);
+    }
+    env.fallback = () => null;
+    check(/gives no module/.test((await refusal(InferenceSession.create('add.onnx', wasm))).message), 'it is a module');
   },
 
   async 'the same tensors go in and out of both engines'() {

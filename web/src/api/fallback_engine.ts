@@ -1,11 +1,11 @@
 // A model that another engine with onnxruntime-web's API runs: the engine of `env.fallback`.
 import { type DType, ErrorCode } from '../schema';
-import { invalid, messageOf, RuntimeError } from '../errors';
+import { describe, invalid, messageOf, RuntimeError } from '../errors';
 import { newCounters } from '../device/counters';
 import type { TensorKeeper } from '../device/keeper';
 import type { GenerateInfo } from '../generate/generate_options';
 import type { NodeArgEntry } from '../package/header';
-import type { Feeds } from '../session/feeds';
+import { checkOutputNames, type Feeds } from '../session/feeds';
 import type { RunInfo, RunResult } from '../session/run_options';
 import { unlessAborted } from '../turn';
 import { isContainer, isOnGpu, type Value } from '../wire/values';
@@ -107,8 +107,17 @@ function entriesOf(names: readonly string[], metadata: readonly PeerMetadata[] |
   });
 }
 
+/** @throws RuntimeError unless the engine gave a session. */
+function checkedSession(given: PeerSession | undefined): PeerSession {
+  const { inputNames, outputNames, run } = given ?? ({} as Partial<PeerSession>);
+  if (Array.isArray(inputNames) && Array.isArray(outputNames) && typeof run === 'function') return given!;
+  const text = `create gave ${describe(given)}, and not a session with inputNames, outputNames and run`;
+  throw new RuntimeError(ErrorCode.fail, text);
+}
+
 export class FallbackEngine implements Engine {
   readonly thread = onGpu;
+  private released: Promise<void> | undefined;
   readonly keeper: TensorKeeper;
 
   private constructor(
@@ -125,9 +134,9 @@ export class FallbackEngine implements Engine {
     model: string | Uint8Array,
     options: InferenceSessionOptions,
   ): Promise<FallbackEngine> {
-    const module = (await load()) as Peer & { readonly default?: Peer };
-    const peer = module.InferenceSession ? module : module.default;
-    if (!peer?.InferenceSession || !peer.Tensor)
+    const module = (await load()) as (Peer & { readonly default?: Peer }) | null | undefined;
+    const peer = module?.InferenceSession ? module : module?.default;
+    if (typeof peer?.InferenceSession?.create !== 'function' || !peer.Tensor)
       throw invalid("env.fallback gives no module with onnxruntime-web's API: InferenceSession and Tensor");
     if (peer.env?.versions?.py_ort)
       throw invalid(
@@ -141,13 +150,14 @@ export class FallbackEngine implements Engine {
       );
     const started = performance.now();
     const { signal } = options;
-    const session = await inTurn(async () => {
+    const given = await inTurn(async () => {
       signal?.throwIfAborted();
       const creating = Promise.resolve(peer.InferenceSession.create(model, optionsFor(options)));
       // It may never end: models after it do not wait longer than its caller.
       return unlessAborted(creating, signal, (late) => inTurn(() => late.release()));
     });
     const create_ms = performance.now() - started;
+    const session = checkedSession(given);
     return new FallbackEngine(peer, session, {
       engine: 'fallback',
       plan: -1,
@@ -166,19 +176,23 @@ export class FallbackEngine implements Engine {
       Object.entries(feeds).map(([name, value]) => [name, this.peerTensor(name, value)]),
     );
     const names = outputs ?? this.session.outputNames;
+    checkOutputNames(this.session.outputNames, names);
     const fetches = Object.fromEntries(
       names.map((name) => [name, Object.hasOwn(bind, name) ? onGpu.get(bind[name].gpuId)! : null]),
     );
     const started = performance.now();
     const found = await inTurn(async () => {
       signal?.throwIfAborted();
-      return this.session.run(given, fetches).catch(failed);
+      return this.session.run(given, fetches);
+    }).catch((error: unknown) => {
+      signal?.throwIfAborted();
+      return failed(error);
     });
     const info: RunInfo = {
       ...{ run_ms: performance.now() - started, compile_ms: 0, replayed: false, segments: 0 },
       counters: newCounters(),
     };
-    return { outputs: Object.fromEntries(names.map((name) => [name, fromPeer(found[name])])), info };
+    return { outputs: Object.fromEntries(names.map((name) => [name, fromPeer(name, found)])), info };
   }
 
   generate(): Promise<GenerateInfo> {
@@ -187,7 +201,8 @@ export class FallbackEngine implements Engine {
   }
 
   async release(): Promise<void> {
-    await inTurn(() => this.session.release()).catch(failed);
+    this.released ??= inTurn(() => this.session.release()).catch(failed);
+    await this.released;
   }
 
   private peerTensor(name: string, value: Value): PeerTensor {
@@ -205,7 +220,12 @@ export class FallbackEngine implements Engine {
   }
 }
 
-function fromPeer(tensor: PeerTensor): Value {
+function fromPeer(name: string, outputs: { readonly [name: string]: PeerTensor } | undefined): Value {
+  const tensor = outputs?.[name];
+  if (typeof tensor?.type !== 'string') {
+    const gave = outputs ? `${describe(tensor)} for the output "${name}"` : describe(outputs);
+    failed(`run gave ${gave}, and not a tensor`);
+  }
   const { type, dims, location } = tensor;
   const dtype: DType = dtypeOfType(type);
   return location === 'gpu-buffer' ? { dtype, dims, gpuId: note(tensor) } : { dtype, dims, data: toBytes(tensor.data) };

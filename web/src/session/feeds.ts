@@ -24,6 +24,12 @@ export function orderFeeds(inputs: readonly PlanInput[], feeds: Feeds): Value[] 
   });
 }
 
+/** @throws unless a model has the outputs that a run names. */
+export function checkOutputNames(outputs: readonly string[], asked: readonly string[]): void {
+  const unknown = asked.filter((name) => !outputs.includes(name));
+  if (unknown.length > 0) throw invalid(`the model has no output named ${quoted(unknown)}; it has ${quoted(outputs)}`);
+}
+
 /** A tensor of one element counts as the scalar that the model declares, if the model cannot distinguish them. */
 function asScalar({ dims, feedRank }: PlanInput, value: Value): Value {
   if (dims?.length !== 0 || isContainer(value) || value.dims.length === 0) return value;

@@ -3,7 +3,7 @@
 import { providers } from 'virtual:providers';
 import { ErrorCode } from '../schema';
 import { CORE_PROVIDER } from '../contract/providers';
-import { invalid, messageOf, RuntimeError } from '../errors';
+import { messageOf, RuntimeError } from '../errors';
 import { countersSince, newCounters } from '../device/counters';
 import { forTheCompiler, providerSettings, type ProviderOptions } from '../device/options';
 import type { TileTable } from '../contract/kernel';
@@ -17,7 +17,7 @@ import { SessionRun } from './run';
 import type { RunOptions, RunResult, SubmittedRun } from './run_options';
 import { providerNamed, Runtime } from './runtime';
 import { SessionState } from './state';
-import { type Feeds, orderFeeds } from './feeds';
+import { checkOutputNames, type Feeds, orderFeeds } from './feeds';
 import { checkPlaces, placeFeeds } from './gpu_tensors';
 import { Timeline } from '../timeline';
 import { dueEvents } from '../turn';
@@ -163,11 +163,7 @@ export class Session extends SessionState {
     this.ensureUsable();
     const tensors = await placeFeeds(this, orderFeeds(this.plan.inputs, feeds));
     const named = [...(options.outputs ?? []), ...(options.outputsOnGpu ?? []), ...Object.keys(options.bind ?? {})];
-    const unknown = named.filter((name) => !this.plan.outputs.includes(name));
-    if (unknown.length > 0) {
-      const [asked, known] = [unknown, this.plan.outputs].map((names) => `"${names.join('", "')}"`);
-      throw invalid(`the model has no output named ${asked}; it has ${known}`);
-    }
+    checkOutputNames(this.plan.outputs, named);
     if (options.bind) await checkPlaces(this, options.bind);
     const submitted = await this.runtime.exclusive(async () => {
       if (options.abortable) await dueEvents();
