@@ -154,23 +154,32 @@ def plugin(app: Path, options: str = "", **environment: str) -> subprocess.Compl
 def command_file(folder: Path, name: str, *, drop: int = 0, status: int = 0) -> None:
     """Write a command that calls `py-ort` without its first arguments; or one that fails."""
     folder.mkdir(exist_ok=True)
-    run = f'shift {drop}\nexec {shlex.join(OURS)} "$@"' if not status else f"exit {status}"
+    run = f'shift {drop}\nexec {shlex.join(OURS)} "$@"' if not status else f"echo broken: {status} >&2\nexit {status}"
     (folder / name).write_text(f"#!/bin/sh\n{run}\n")
     (folder / name).chmod(0o755)
 
 
-def test_where_py_ort_is_not_installed(app: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    """A folder to be the whole PATH, with Node alone."""
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    node = shutil.which("node")
+    assert node
+    (folder / "node").symlink_to(node)
+    return folder
+
+
+def test_where_py_ort_is_not_installed(app: Path, tools: Path) -> None:
     """uvx or pipx fetch the package's version, and the build says so; without either it gives advice."""
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    node = Path(subprocess.run(["which", "node"], capture_output=True, text=True, check=True).stdout.strip())
-    (tools / "node").symlink_to(node)
     done = plugin(app, PATH=str(tools))
     assert f"pip install py_ort=={py_ort.__version__}" in done.stderr and done.returncode
     command_file(tools, "py-ort", status=3)  # present, but broken
+    done = plugin(app, PATH=str(tools))
+    assert "`py-ort --version` failed:\nbroken: 3\n" in done.stderr and "there is no py-ort" not in done.stderr
+    assert f"pip install py_ort=={py_ort.__version__}" in done.stderr and done.returncode
     command_file(tools, "uvx", drop=3)
-    path = f"{tools}:/bin:/usr/bin"
-    done = plugin(app, PATH=path)
+    done = plugin(app, PATH=str(tools))
     assert f"compiled by `uvx --from py_ort=={py_ort.__version__} py-ort`" in done.stdout, done.stderr
     assert "ROLLUP_FILE_URL_add.pyort" in done.stdout
 
@@ -214,6 +223,23 @@ def test_webpack_s_cache_knows_external_data(app: Path, of_npm: Callable[[str, s
         url = built(["node", "public/main.js"], app).stdout.strip()
         weights.append((app / "public" / url.lstrip("/")).read_bytes())
     assert all(np.full(64, i, np.float32).tobytes() in each for i, each in enumerate(weights, 1))
+
+
+def test_py_ort_that_is_mended_after_a_failure(app: Path, tools: Path) -> None:
+    """A development server need not start again."""
+    command_file(tools, "py-ort", status=3)
+    command_file(tools, "mended")
+    (app / "load.mjs").write_text(
+        "import { renameSync } from 'node:fs';\n"
+        "import pyOrt from 'py-ort-web/vite';\n"
+        "const context = { addWatchFile() {}, info() {}, emitFile: ({ name }) => name };\n"
+        "const load = () => pyOrt().load.call(context, `${process.cwd()}/models/add.onnx?pyort`);\n"
+        "const first = await load().catch((error) => error.message);\n"
+        f"renameSync({json.dumps(str(tools / 'mended'))}, {json.dumps(str(tools / 'py-ort'))});\n"
+        "console.log(first.includes('broken: 3'), await load());\n"
+    )
+    done = built(["node", "load.mjs"], app, PATH=str(tools))
+    assert "true export default" in done.stdout, done.stderr
 
 
 def test_a_model_that_cannot_be_compiled_fails_the_build(app: Path) -> None:

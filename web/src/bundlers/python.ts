@@ -33,16 +33,34 @@ function run([program, ...before]: readonly string[], args: readonly string[]): 
 let found: Promise<readonly string[]> | undefined;
 
 async function find(say: (text: string) => void): Promise<readonly string[]> {
+  const failures: string[] = [];
   for (const way of WAYS) {
     const ended = await run(way, ['--version']);
-    if (ended?.status !== 0) continue;
+    if (!ended) continue;
+    if (ended.status !== 0) {
+      failures.push(failure([...way, '--version'], ended));
+      continue;
+    }
     if (way !== WAYS[0]) say(`py-ort is not installed here: models are compiled by \`${way.join(' ')}\``);
     return way;
   }
-  throw new Error(
-    `models cannot be compiled: there is no py-ort, and neither uv nor pipx to fetch it. ` +
-      `\`pip install py_ort==${PY_ORT_VERSION}\` installs it (Python 3.11 or later)`,
-  );
+  const why = failures.length > 0 ? failures.join('\n') : 'there is no py-ort, and neither uv nor pipx to fetch it';
+  const advice = `\`pip install py_ort==${PY_ORT_VERSION}\` installs it (Python 3.11 or later)`;
+  throw new Error(`models cannot be compiled: ${why}${failures.length > 0 ? '\n' : '. '}${advice}`);
+}
+
+/** A command that failed, with what it printed. */
+function failure(command: readonly string[], { status, output }: Ended): string {
+  return `\`${command.join(' ')}\` failed:\n${output.trim() || `it ended with status ${status}`}`;
+}
+
+/** The command; after a failure it is looked for again. */
+function foundCommand(say: (text: string) => void): Promise<readonly string[]> {
+  found ??= find(say).catch((error: unknown) => {
+    found = undefined;
+    throw error;
+  });
+  return found;
 }
 
 /**
@@ -58,10 +76,9 @@ export async function pyOrt(
   command: readonly string[] | undefined,
   say: (text: string) => void,
 ): Promise<string> {
-  if (!command) found ??= find(say);
-  const way = command ?? (await found!);
+  const way = command ?? (await foundCommand(say));
   const ended = await run(way, args);
   if (!ended) throw new Error(`there is no command ${way[0]}`);
-  if (ended.status !== 0) throw new Error(`\`${[...way, ...args].join(' ')}\` failed:\n${ended.output.trim()}`);
+  if (ended.status !== 0) throw new Error(failure([...way, ...args], ended));
   return ended.output;
 }
