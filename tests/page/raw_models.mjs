@@ -187,6 +187,17 @@ const cases = {
     await session.release();
   },
 
+  async 'long messages are shortened'() {
+    const url = `data:application/octet-stream;base64,${btoa(String.fromCharCode(...(await bytes('forms.onnx'))))}`;
+    check(url.length > 300, url);
+    const { message } = await refusal(InferenceSession.create(url, wasm));
+    check(message.startsWith(`${url.slice(0, 200)}… is an ONNX file`) && !message.includes(url), message);
+    env.compiler = location.origin;
+    const { message: page } = await refusal(InferenceSession.create('add.onnx', wasm));
+    check(/answered 404: a page, "Error response .*": is it the URL of a compile server\?/.test(page), page);
+    check(page.length < 400 && !page.includes('<'), page);
+  },
+
   async 'an engine with another API'() {
     const made = (run) => ({ inputNames: ['x'], outputNames: ['y'], run, release: async () => undefined });
     const using = (create) => {

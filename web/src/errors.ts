@@ -54,3 +54,8 @@ export function describe(value: unknown): string {
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** A text for messages: much of a long one, such as a `data:` URL, is left out. */
+export function shortened(text: string, most = 200): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
+}

@@ -90,6 +90,7 @@ export const cases = {
   'what is wrong is told': async (session) => {
     await fails(() => session.generate([]), 'a prompt is an array of tokens');
     await fails(() => session.generate([1.5]), 'whole numbers');
+    await fails(() => session.generate(PROMPT, { onLogits: 5 }), 'onLogits is a function, not a number');
     await fails(
       () => session.generate(PROMPT, { max_new_tokens: 3 }).result,
       'no option "max_new_tokens"; there are maxNewTokens',

@@ -1,6 +1,6 @@
 // A compile server (`py-ort compile-server`), named by `env.compiler`: from an ONNX file to the URL of its export.
 import { ErrorCode, PlanVersion } from '../schema';
-import { messageOf, RuntimeError } from '../errors';
+import { messageOf, RuntimeError, shortened } from '../errors';
 import { host } from '../host';
 import { ModelCache } from './cache';
 import type { Listener } from './engine';
@@ -34,11 +34,18 @@ async function* eventsOf(response: Response): AsyncGenerator<[string, Told]> {
   }
 }
 
+/** The text of an answer; of a page, which another server than a compile server sends, the first words. */
+function wordsOf(text: string): string {
+  if (!/^\s*<(!doctype|html)/i.test(text)) return text;
+  const words = text.replace(/<(style|script)\b.*?<\/\1>|<[^>]*>/gis, ' ').replace(/\s+/g, ' ');
+  return `a page, "${shortened(words.trim(), 80)}": is it the URL of a compile server?`;
+}
+
 /** Requests a model and waits until it is compiled. @returns the exported model's path, or the status of a refusal. */
 async function ask(url: string, { onProgress, signal }: Listener, body?: Blob): Promise<Told> {
   const headers = { Accept: 'text/event-stream' };
   const response = await host.fetch(url, { headers, signal, ...(body && { method: 'POST', body }) });
-  if (!response.ok) throw refused(response.status, (await response.text()).slice(0, 2000));
+  if (!response.ok) throw refused(response.status, shortened(wordsOf(await response.text()), 2000));
   for await (const [kind, told] of eventsOf(response)) {
     if (kind !== 'progress') return told;
     onProgress?.(told.stage!, told.done!, told.total!);

@@ -1,6 +1,6 @@
 // A generation under way: tokens as they come, to be iterated over.
 import type { FinishReason, GenerateInfo, GenerateOptions, OnLogits } from '../generate/generate_options';
-import { invalid } from '../errors';
+import { describe, invalid } from '../errors';
 
 /** Tokens of one prompt. */
 export type PromptTokens = readonly number[] | Int32Array | Uint32Array | BigInt64Array;
@@ -146,6 +146,7 @@ export class LogitsGuard {
 
   around(onLogits: OnLogits | undefined): OnLogits | undefined {
     if (!onLogits) return undefined;
+    if (typeof onLogits !== 'function') throw invalid(`generate: onLogits is a function, not ${describe(onLogits)}`);
     return (...given) => {
       this.within = true;
       try {

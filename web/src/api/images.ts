@@ -1,5 +1,5 @@
 // Images to pixels, and pixels to a PNG, by the browser's own canvas.
-import { invalid, messageOf, RuntimeError } from '../errors';
+import { invalid, messageOf, RuntimeError, shortened } from '../errors';
 import { ErrorCode } from '../schema';
 import type { OptionResizedDimensions } from './tensor_types';
 
@@ -79,9 +79,8 @@ async function decoded<T>(what: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    const shown = what.length > 200 ? `${what.slice(0, 200)}…` : what;
     throw invalid(
-      `${shown} is no image that this browser can load: ${messageOf(error)} (one of another origin needs CORS)`,
+      `${shortened(what)} is no image that this browser can load: ${messageOf(error)} (one of another origin needs CORS)`,
     );
   }
 }

@@ -1,6 +1,6 @@
 // A model's file, from any source: read once, from its beginning to its end.
 import { ErrorCode } from '../schema';
-import { RuntimeError } from '../errors';
+import { RuntimeError, shortened } from '../errors';
 import { host } from '../host';
 import { ByteReader } from '../wire/byte_reader';
 import { fetched } from '../wire/fetching';
@@ -31,7 +31,8 @@ export async function openFile(file: ModelFile, signal?: AbortSignal, fetchFile 
     const found = response.url || url;
     const hasRanges = fetchFile === fetchedModel && response.headers.get('Accept-Ranges') === 'bytes';
     const ranges = hasRanges ? found : undefined;
-    return { what: found, reader: readerOf(response, found, { signal }, stream), ranges, signal };
+    const what = found.startsWith('data:') ? shortened(found) : found;
+    return { what, reader: readerOf(response, found, { signal }, stream), ranges, signal };
   }
   if (file instanceof ArrayBuffer || file instanceof Uint8Array || file instanceof Blob) {
     const blob = file instanceof Blob ? file : new Blob([file as Uint8Array<ArrayBuffer>]);
