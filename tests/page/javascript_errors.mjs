@@ -133,6 +133,17 @@ export const cases = {
     const sent = new Tensor('float32', data, [1, 3]);
     structuredClone(data.buffer, { transfer: [data.buffer] });
     await fails(() => session.run({ x: sent, scale }), 'input "x": the buffer of its data was transferred elsewhere');
+    const places = Float32Array.of(1, 2, 3);
+    const target = new Tensor('float32', places, [1, 3]);
+    structuredClone(places.buffer, { transfer: [places.buffer] });
+    const words = 'the tensor for output "y": the buffer of its data was transferred elsewhere';
+    await fails(() => session.run({ x, scale }, { y: target }), words);
+    const gpu = await create('add', { executionProviders: ['webgpu'], preferredOutputLocation: 'gpu-buffer' });
+    const { y } = await gpu.run({ x, scale });
+    const late = gpu.run({ x: y, scale });
+    y.dispose();
+    await fails(() => late, 'input "x": there is no GPU buffer');
+    await gpu.release();
     // A run takes its feeds when it is called.
     const reused = new Float32Array(3);
     const runs = [1, 2, 3].map((value) => session.run({ x: new Tensor('float32', reused.fill(value), [1, 3]), scale }));

@@ -41,12 +41,12 @@ export class Loans {
     return Object.fromEntries(given.map(([name, value]) => [name, this.feed(`input "${name}"`, value)]));
   }
 
-  /** The places of outputs on the device. */
+  /** The places of outputs on the device. Those on the CPU are checked. */
   places(targets: { readonly [name: string]: Tensor | null }): { [name: string]: TensorOnGpu } {
-    const found = Object.entries(targets).filter(([, tensor]) => tensor && !isOnCpu(tensor));
-    return Object.fromEntries(
-      found.map(([name, tensor]) => [name, this.onDevice(`the tensor for output "${name}"`, tensor!, true)]),
-    );
+    const found = Object.entries(targets).flatMap(([name, tensor]) => (tensor ? [[name, tensor] as const] : []));
+    for (const [name, tensor] of found) if (isOnCpu(tensor)) ensureData(placeOf(name), tensor);
+    const onDevice = found.filter(([, tensor]) => !isOnCpu(tensor));
+    return Object.fromEntries(onDevice.map(([name, tensor]) => [name, this.onDevice(placeOf(name), tensor, true)]));
   }
 
   /** The run has succeeded: makes its outputs visible to the page. */
@@ -165,6 +165,7 @@ export function result(value: Value, name: string, keeper: TensorKeeper | undefi
   if (target.type !== type || String(target.dims) !== String(value.dims)) {
     throw invalid(`output "${name}" is ${type}[${value.dims}]; the tensor for it is ${target.type}[${target.dims}]`);
   }
+  ensureData(placeOf(name), target);
   if (Array.isArray(data))
     data.forEach((text, i) => {
       (target.data as string[])[i] = text;
@@ -173,10 +174,16 @@ export function result(value: Value, name: string, keeper: TensorKeeper | undefi
   return target;
 }
 
-function onCpu(what: string, tensor: Tensor): Value {
-  if (tensor.location === 'none') throw invalid(`${what} was disposed of`);
-  const { type, dims, data, size } = tensor;
+const placeOf = (output: string) => `the tensor for output "${output}"`;
+
+/** Throws if the buffer of a tensor on the CPU was transferred. */
+function ensureData(what: string, { data, size }: Tensor): void {
   if (data.length === 0 && size > 0)
     throw invalid(`${what}: the buffer of its data was transferred elsewhere, and is empty now`);
-  return { dtype: dtypeOfType(type), dims, data: toBytes(data) };
+}
+
+function onCpu(what: string, tensor: Tensor): Value {
+  if (tensor.location === 'none') throw invalid(`${what} was disposed of`);
+  ensureData(what, tensor);
+  return { dtype: dtypeOfType(tensor.type), dims: tensor.dims, data: toBytes(tensor.data) };
 }

@@ -118,11 +118,10 @@ export class BufferTable<M extends Memory = Memory> {
     return this.memory.has(id);
   }
 
-  get(id: number): TensorMemory<M> {
+  /** @param what the tensor's role, for errors. */
+  get(id: number, what?: string): TensorMemory<M> {
     const memory = this.memory.get(id);
-    if (!memory) {
-      throw invalid(`there is no GPU buffer ${id}: it was freed, or belongs to a lost device`);
-    }
+    if (!memory) throw noBuffer(id, what);
     if (!('lay' in memory)) return memory;
     const laid = memory.lay();
     this.memory.set(id, laid);
@@ -151,6 +150,11 @@ export class BufferTable<M extends Memory = Memory> {
     for (const memory of this.memory.values()) if ('buffer' in memory && memory.owner) sum += memory.buffer.size;
     return sum;
   }
+}
+
+/** The error for an id without memory. @param what the tensor's role. */
+export function noBuffer(id: number, what?: string): Error {
+  return invalid(`${what ? `${what}: ` : ''}there is no GPU buffer ${id}: it was freed, or belongs to a lost device`);
 }
 
 function isOwn(memory: TensorMemory | LaidLater): boolean {

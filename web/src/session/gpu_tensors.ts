@@ -2,6 +2,7 @@
 // enough.
 import type { DType } from '../schema';
 import { invalid } from '../errors';
+import { noBuffer } from '../device/buffers';
 import { storageBytes } from '../device/memory_plan';
 import type { DeviceProvider } from '../device/provider';
 import { elementCount, hasGpuForm, typeName } from '../contract/elements';
@@ -42,7 +43,7 @@ async function fetchOrFail(
 ): Promise<TensorOnCpu> {
   const { gpuId, dtype, dims } = tensor;
   const owner = await session.runtime.ownerOf(gpuId);
-  if (!owner) throw invalid(`${what}: there is no GPU buffer ${gpuId}: it was freed, or belongs to a lost device`);
+  if (!owner) throw noBuffer(gpuId, what);
   const { device: provider } = owner;
   const own = session.provider;
   if (own && provider !== own && (place || provider.name === own.name)) {

@@ -16,7 +16,7 @@ import { Delivery } from './delivery';
 import type { GrowingRun } from './growing_caches';
 import { describeFeeds } from './feeds';
 import type { FurtherWork } from './devices';
-import { DEVICE } from './plan';
+import { DEVICE, type PlanInput } from './plan';
 import { RecordingCache } from './recordings';
 import { addNodeTimes, type DispatchTime, nodesOfKernels, withNodes } from './node_times';
 import type { RunInfo, RunOptions, SubmittedRun } from './run_options';
@@ -237,14 +237,14 @@ export class SessionRun {
   private feed(
     run: number,
     index: number,
-    { onCpu, onGpu }: { onCpu: boolean; onGpu: boolean },
+    { name, onCpu, onGpu }: PlanInput,
     upload: ((index: number, feed: TensorOnCpu) => number) | undefined,
   ): void {
     const { core } = this.session.loaded;
     const feed = this.feeds[index];
     if (isContainer(feed)) return this.feedContainer(run, index, feed);
     if (isOnGpu(feed)) {
-      this.session.provider?.buffers.get(feed.gpuId);
+      this.session.provider?.buffers.get(feed.gpuId, `input "${name}"`);
       core.feedDevice(run, index, DEVICE, feed.dtype, feed.dims, feed.gpuId);
       return;
     }
