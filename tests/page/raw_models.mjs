@@ -1,6 +1,7 @@
 // Cases of tests/page/test_raw_models.py: models that were not exported, in a page.
 import { ErrorCode, env, InferenceSession, RuntimeError, Tensor } from './py_ort.mjs';
 import { PageCompiler } from './py_ort_compiler.mjs';
+import { fallbacks } from './raw_fallbacks.mjs';
 
 const said = [];
 for (const method of ['warn', 'error']) console[method] = (...words) => said.push(words.join(' '));
@@ -20,18 +21,18 @@ export async function refusal(work) {
 }
 
 const bytes = async (name) => new Uint8Array(await (await fetch(name)).arrayBuffer());
-const x = () => new Tensor('float32', [1, 2, 3], [1, 3]);
-const scale = () => new Tensor('float32', [10, 20, 30]);
-const wasm = { executionProviders: ['wasm'] };
+export const x = () => new Tensor('float32', [1, 2, 3], [1, 3]);
+export const scale = () => new Tensor('float32', [10, 20, 30]);
+export const wasm = { executionProviders: ['wasm'] };
 
-async function adds(session, engine) {
+export async function adds(session, engine) {
   check(session.engine === engine, () => `the engine is ${session.engine}`);
   const { y } = await session.run({ x: x(), scale: scale() });
   check(y instanceof Tensor && String(y.data) === '11,22,33' && String(y.dims) === '1,3', () => `y is ${y.data}`);
   return y;
 }
 
-function useFallback(flavor = 'wasm') {
+export function useFallback(flavor = 'wasm') {
   env.fallback = () => import(`./peer/ort.${flavor}.bundle.min.mjs`);
 }
 
@@ -50,6 +51,8 @@ async function metrics() {
 }
 
 const cases = {
+  ...fallbacks,
+
   async 'without a fallback it is refused as ever'() {
     const error = await refusal(InferenceSession.create('add.onnx', wasm));
     check(error instanceof RuntimeError && /is an ONNX file.*py-ort export/.test(error.message), error);
@@ -100,43 +103,6 @@ const cases = {
         error,
       );
     }
-    useFallback();
-    await adds(await InferenceSession.create('add.onnx', wasm), 'fallback');
-  },
-
-  async 'a fallback whose create never ends'() {
-    const peer = await import('./peer/ort.wasm.bundle.min.mjs');
-    let [begin, late, never] = [undefined, undefined, true];
-    const begun = new Promise((resolve) => (begin = resolve));
-    const released = [];
-    const create = (...given) => {
-      if (!never) return peer.InferenceSession.create(...given);
-      begin();
-      return new Promise((resolve) => (late = resolve));
-    };
-    env.fallback = () => ({ ...peer, InferenceSession: { create } });
-    const ending = new AbortController();
-    const first = InferenceSession.create('add.onnx', { ...wasm, signal: ending.signal });
-    await begun;
-    const next = InferenceSession.create('times.onnx', wasm);
-    never = false;
-    ending.abort(new Error('enough'));
-    check((await refusal(first)).message === 'enough', 'it ended for another reason');
-    check((await next).engine === 'fallback', 'the next one waits');
-    late({ inputNames: [], outputNames: [], release: async () => released.push('late') });
-    await adds(await InferenceSession.create('add.onnx', wasm), 'fallback');
-    check(String(released) === 'late', 'a session that came too late was not released');
-  },
-
-  async 'a fallback that calls py_ort'() {
-    const create = async (model, options) => {
-      await Promise.resolve();
-      return InferenceSession.create(/times/.test(model) ? 'add.pyort' : model, options);
-    };
-    env.fallback = () => ({ Tensor, InferenceSession: { create } });
-    const error = await refusal(InferenceSession.create('add.onnx', wasm));
-    check(/add\.onnx is an ONNX file.*create calls py_ort's own create for the same model/.test(error.message), error);
-    await adds(await InferenceSession.create('times.onnx', wasm), 'fallback');
     useFallback();
     await adds(await InferenceSession.create('add.onnx', wasm), 'fallback');
   },
@@ -196,30 +162,6 @@ const cases = {
     const { message: page } = await refusal(InferenceSession.create('add.onnx', wasm));
     check(/answered 404: a page, "Error response .*": is it the URL of a compile server\?/.test(page), page);
     check(page.length < 400 && !page.includes('<'), page);
-  },
-
-  async 'an engine with another API'() {
-    const made = (run) => ({ inputNames: ['x'], outputNames: ['y'], run, release: async () => undefined });
-    const using = (create) => {
-      env.fallback = () => ({ Tensor, InferenceSession: { create } });
-      return InferenceSession.create('add.onnx', wasm);
-    };
-    const rows = [
-      [() => using(5), /gives no module with onnxruntime-web's API/],
-      [() => using(async () => undefined), /create gave undefined, and not a session/],
-      [() => using(() => ({ inputNames: [] })), /create gave Object, and not a session/],
-      [async () => (await using(() => made(() => undefined))).run({ x: x() }), /run gave undefined, and not a tensor/],
-      [
-        async () => (await using(() => made(async () => ({ y: 5 })))).run({ x: x() }),
-        /gave a number for the output "y"/,
-      ],
-    ];
-    for (const [work, words] of rows) {
-      const error = await refusal(work());
-      check(error instanceof RuntimeError && words.test(error.message), error);
-    }
-    env.fallback = () => null;
-    check(/gives no module/.test((await refusal(InferenceSession.create('add.onnx', wasm))).message), 'it is a module');
   },
 
   async 'the same tensors go in and out of both engines'() {

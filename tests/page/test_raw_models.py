@@ -20,7 +20,7 @@ from py_ort.compiler.package.format import read_header
 from py_ort.exporting.runtime_files import copy_runtime
 from py_ort.folders import ASSETS
 
-CASES = Path(__file__).with_name("raw_models.mjs")
+CASES = [Path(__file__).with_name(name) for name in ("raw_models.mjs", "raw_fallbacks.mjs")]
 PAGE = """<!doctype html><meta charset="utf-8"><title>Test</title>
 <script type="module">
 const tell = (body) => fetch('/told', { method: 'POST', body: JSON.stringify(body) });
@@ -61,7 +61,7 @@ def as_version(file: Path, step: int) -> bytes:
 def site(tmp_path_factory):
     folder: Path = tmp_path_factory.mktemp("site")
     copy_runtime(folder)
-    for file in (CASES, CASES.with_name("pyodide.mjs"), ASSETS / "py_ort_compiler.mjs"):
+    for file in (*CASES, Path(__file__).with_name("pyodide.mjs"), ASSETS / "py_ort_compiler.mjs"):
         shutil.copy(file, folder)
     (folder / "index.html").write_text(PAGE)
     (folder / "peer").symlink_to(peer_dist())
@@ -94,7 +94,7 @@ def compiler(site, tmp_path):
 
 
 def case_names() -> list[str]:
-    return re.findall(r"^  async '(.+)'\(\)", CASES.read_text(), re.MULTILINE)
+    return [name for file in CASES for name in re.findall(r"^  async '(.+)'\(\)", file.read_text(), re.MULTILINE)]
 
 
 @pytest.mark.parametrize("where", ["", "&here"], ids=["worker", "page"])

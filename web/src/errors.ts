@@ -55,7 +55,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** A text for messages: much of a long one, such as a `data:` URL, is left out. */
+/** The start of a long text, such as a `data:` URL, for messages. */
 export function shortened(text: string, most = 200): string {
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }

@@ -79,9 +79,8 @@ async function decoded<T>(what: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    throw invalid(
-      `${shortened(what)} is no image that this browser can load: ${messageOf(error)} (one of another origin needs CORS)`,
-    );
+    const why = `${messageOf(error)} (one of another origin needs CORS)`;
+    throw invalid(`${shortened(what)} is no image that this browser can load: ${why}`);
   }
 }
 

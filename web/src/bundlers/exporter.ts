@@ -31,7 +31,7 @@ async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What an export tells a bundler. */
+/** A bundler that hears of an export. */
 export interface Listener {
   /** How models are compiled, where `py-ort` is not installed. */
   say(text: string): void;
