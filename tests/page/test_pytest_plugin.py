@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import sys
 
 import numpy as np
 import pytest
@@ -132,7 +133,12 @@ def write(project, **models: bytes) -> None:
 
 @pytest.fixture(autouse=True)
 def modules_stay(monkeypatch):
-    """Keep the modules that a run imports, but for its tests: a second import would make their classes again."""
+    """Keep the modules that a run imports, but for its tests: a second import would make their classes again.
+
+    Test modules of this process are hidden meanwhile: a run may have one of the same name.
+    """
+    for name in [name for name in sys.modules if name.startswith("test_")]:
+        monkeypatch.delitem(sys.modules, name)
 
     def snapshot(pytester):
         return SysModulesSnapshot(lambda name: not name.startswith("test_"))
