@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +19,12 @@ from py_ort.providers import DEFAULT
 if TYPE_CHECKING:
     from py_ort.serving.compiling.server import CompileServer
     from py_ort.serving.compiling.server_options import CompileServerOptions
+
+
+def _mebibytes(name: str, default: int, text: str, least: int = 1) -> Callable[[Any], Any]:
+    """Return the option of a size."""
+    kind = click.IntRange(min=least)
+    return click.option(name, type=kind, default=default, show_default=True, metavar="MIB", help=text)
 
 
 @click.command("compile-server", short_help="Compile models for pages, as a service.")
@@ -62,14 +69,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Number of models compiled at once. Default: one for each CPU.",
 )
-@click.option(
-    "--max-size",
-    type=click.IntRange(min=1),
-    default=2048,
-    show_default=True,
-    metavar="MIB",
-    help="Largest size of a model.",
-)
+@_mebibytes("--max-size", 2048, "Largest size of a model.")
 @click.option(
     *("--timeout", "seconds"),
     type=click.FloatRange(min=0, min_open=True),
@@ -78,22 +78,8 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="Longest time to fetch a model, and to compile it.",
 )
-@click.option(
-    "--memory",
-    type=click.IntRange(min=256),
-    default=8192,
-    show_default=True,
-    metavar="MIB",
-    help="Memory limit of a process.",
-)
-@click.option(
-    "--keep",
-    type=click.IntRange(min=1),
-    default=51200,
-    show_default=True,
-    metavar="MIB",
-    help="Largest size of FOLDER.",
-)
+@_mebibytes("--memory", 8192, "Memory limit of a process.", least=256)
+@_mebibytes("--keep", 51200, "Largest size of FOLDER.")
 @click.pass_context
 def compile_server(
     context: click.Context,
